@@ -1,0 +1,38 @@
+/*
+ * run_info.h: every setting of a run, as the table `run` of the database stores it.
+ *
+ * Nothing about threads, fast-forward or the wall clock is here: they change no result.
+ */
+#ifndef RESULTS_RUN_INFO_H
+#define RESULTS_RUN_INFO_H
+
+#include "results/field.h"
+
+struct run_info {
+	char policy[64], params[512];  /* as in the summary */
+	char executor[32], executor_params[256], notes[128];
+	char model[64], device[64];
+	int64_t tp, instances;
+	char router[32];
+	char trace[512], trace_format[32], trace_hash[24]; /* hash: 16 hex digits */
+	int64_t trace_rows, skipped_zero, skipped_zero_prompt, left_out;
+	int64_t hash_block; /* tokens a prefix hash stands for; NULL without hashes */
+	double rate_rps, speed;     /* NULL: as recorded; rate infinity is stored as 9e999 */
+	int64_t closed_loop, skip, limit;
+	double window_from_s, window_to_s;
+	int64_t seed;
+	double horizon_s;
+	int64_t max_model_len;
+	char too_long[16];
+	int64_t too_long_rejected, too_long_truncated;
+	char max_tokens[24];
+	int64_t kv_blocks, block_tok, kv_token_bytes;
+	double utilization;
+	int64_t reserve_bytes;
+	double slo_ttft_s, slo_tpot_s, slo_e2e_s, slo_maxgap_s;
+	char program_version[32];
+};
+
+extern const struct field run_info_fields[];
+
+#endif

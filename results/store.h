@@ -1,0 +1,62 @@
+/*
+ * store.h: the results database: one SQLite file in WAL mode, safe for many writing processes.
+ *
+ * Rows of a run spill into a private temporary database while it goes on; store_commit() copies them
+ * in one BEGIN IMMEDIATE transaction, waiting for other writers without limit. A run is visible only
+ * when it is complete; a process that is killed leaves nothing behind. results/schema.sql is the
+ * documentation of the tables.
+ *
+ * Errors: -1 and a sentence that names the file; the database is then as it was.
+ */
+#ifndef RESULTS_STORE_H
+#define RESULTS_STORE_H
+
+#include "results/run_info.h"
+#include "results/summary.h"
+#include "sim/err.h"
+
+enum record_status { RECORD_COMPLETED, RECORD_REJECTED, RECORD_UNFINISHED };
+
+/* One request of a run. Times are ns of simulated time, -1 where it did not come to that. */
+struct record {
+	int64_t idx, arrive_ns, schedule_ns, first_token_ns, finish_ns;
+	int64_t prompt_tok, output_tok, cached_tok, preemptions, instance;
+	double max_gap_ns; /* longest gap between deliveries; -1: none */
+	enum record_status status;
+};
+
+/* A look at one instance: taken at planned steps, bounded in number. */
+struct sample {
+	int64_t t_ns, instance, running, waiting, kv_blocks;
+};
+
+/* One bin of a histogram: values in [low_ns, high_ns). */
+struct histogram_bin {
+	const char *metric; /* "itl", "ttft", ... */
+	double low_ns, high_ns;
+	int64_t count;
+};
+
+struct store; /* one run being stored, with a connection of its own; one thread at a time */
+
+/* Opens (or creates) the file and checks that it is ours and can be written. */
+struct store *store_open(const char *path, struct err *e);
+int store_record(struct store *s, const struct record *r, struct err *e);
+int store_sample(struct store *s, const struct sample *p, struct err *e);
+int store_bin(struct store *s, const struct histogram_bin *b, struct err *e);
+
+/*
+ * Makes the run visible, and sets sum->run_id to the id it got. `wall_s` and `started` (ISO 8601, UTC)
+ * are the facts about this computation itself; comparisons leave their columns out.
+ */
+int store_commit(struct store *s, const struct run_info *info, struct summary *sum,
+		 const char *started, double wall_s, struct err *e);
+
+/* Without a commit before, nothing of the run remains. NULL is allowed. */
+void store_close(struct store *s);
+
+/* The `omnibus compare` side: reads the summary rows of the given runs (n == 0: all of them). */
+int store_summaries(const char *path, const int64_t *ids, size_t n, struct summary **rows,
+		    size_t *n_rows, struct err *e); /* the caller frees *rows */
+
+#endif

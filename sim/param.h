@@ -1,0 +1,52 @@
+/*
+ * param.h: named parameters, `name:k=v,k=v`, described by a table beside the code that uses them.
+ *
+ * A table ends with an entry whose name is NULL. Values are written into a struct of the owner's at
+ * `offset`: int64_t for PARAM_INT and PARAM_CHOICE (the index of the choice), double for PARAM_REAL,
+ * char[PARAM_TEXT_MAX] for PARAM_TEXT. One table parses, prints, stores and documents.
+ */
+#ifndef SIM_PARAM_H
+#define SIM_PARAM_H
+
+#include "sim/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum param_kind { PARAM_INT, PARAM_REAL, PARAM_CHOICE, PARAM_TEXT };
+enum { PARAM_TEXT_MAX = 64 };
+
+struct param {
+	const char *name;
+	enum param_kind kind;
+	size_t offset;
+	const char *init;           /* default, as the user would write it */
+	double min, max;            /* inclusive, for INT and REAL */
+	const char *const *choices; /* NULL-terminated, for CHOICE */
+	const char *help;           /* with the unit */
+};
+
+/* Writes every default of the table into `values`. */
+void param_defaults(const struct param *table, void *values);
+
+/*
+ * Sets one parameter. Returns 0; 1 when the table has no such name (nothing written, so that the
+ * caller can ask another table); -1 for a bad value. `owner` is named in the sentence.
+ */
+int param_set(const struct param *table, void *values, const char *owner, const char *key,
+	      const char *value, struct err *e);
+
+/*
+ * Parses "k=v,k=v" (NULL or "" is nothing) against `n` tables, the first that knows a name takes it.
+ * An unknown name is an error that lists the valid ones.
+ */
+struct param_set {
+	const struct param *table;
+	void *values;
+};
+int param_parse(const struct param_set *sets, size_t n, const char *owner, const char *text,
+		struct err *e);
+
+/* Appends "k=v,k=v" of the whole table, canonical, to buf (always NUL-terminated, CHECKs the size). */
+void param_print(const struct param *table, const void *values, char *buf, size_t size);
+
+#endif

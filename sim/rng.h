@@ -1,0 +1,14 @@
+/*
+ * rng.h: named random streams derived from one seed. A new consumer takes a new name and shifts no
+ * other stream. The generators and distributions are GSL's (taus2).
+ */
+#ifndef SIM_RNG_H
+#define SIM_RNG_H
+
+#include <gsl/gsl_rng.h>
+#include <stdint.h>
+
+/* A stream of its own for (seed, name). The caller frees it with gsl_rng_free(). */
+gsl_rng *rng_new(uint64_t seed, const char *name);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * trace.h: a stream of requests, from a file, standard input or a generator.
+ *
+ * One call a row; memory does not grow with the file. The kind of a file is told from its content,
+ * never from its name; .gz and .zst are decompressed on the way, also told by content.
+ */
+#ifndef TRACES_TRACE_H
+#define TRACES_TRACE_H
+
+#include "sim/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace_row {
+	int64_t arrive_ns;  /* after the first selected row; never decreases */
+	int64_t prompt_tok; /* >= 1 */
+	int64_t output_tok; /* >= 1 */
+	int64_t max_tok;    /* the client's limit on output tokens, 0 where the trace has none */
+	int64_t line;       /* of the file, from 1; 0 from a generator */
+	const uint64_t *hash_ids; /* prefix blocks, valid until the next call; NULL: none */
+	int64_t n_hash_ids;
+};
+
+enum trace_unit { TRACE_S, TRACE_MS, TRACE_US, TRACE_NS };
+
+/* Everything that decides what comes out. Zero it, fill in what is wanted; strings stay the caller's. */
+struct trace_spec {
+	const char *source;  /* a path, "-", or "synth:NAME[,k=v...]" */
+	const char *columns; /* "arrival=..,prompt=..,output=..[,max_tokens=..],unit=s" or NULL */
+	bool sort;           /* sort by arrival (holds the rows in memory) instead of refusing */
+	int64_t skip;        /* selected rows to leave out at the start */
+	int64_t limit;       /* rows to give at most; 0: all */
+	bool window;         /* only rows that arrive in [from_ns, to_ns) after the file's first row */
+	int64_t window_from_ns, window_to_ns;
+	uint64_t seed;       /* of generators; a seed= in the source wins */
+	int64_t hash_block;  /* tokens a hash id stands for; 0: the format's own */
+	/*
+	 * Arrivals are scaled by a factor a row, in this order of precedence: rate_rps > 0 scales the
+	 * gaps so that (n-1)/(last-first) is that rate (needs one more pass); rate_inf puts all at 0;
+	 * speed > 0 divides every arrival.
+	 */
+	double rate_rps, speed;
+	bool rate_inf;
+};
+
+/* What was seen so far; complete once trace_next() has returned 0. */
+struct trace_counts {
+	int64_t rows;         /* given */
+	int64_t skipped_zero; /* rows without output tokens (failed calls): skipped */
+	int64_t skipped_zero_prompt; /* rows without prompt tokens: skipped */
+	int64_t left_out;     /* by skip, limit and window */
+	int64_t first_ns, last_ns; /* of the rows given, as given */
+	int64_t prompt_tok, output_tok; /* totals of the rows given */
+	uint64_t hash;        /* FNV-1a over (arrival before scaling, prompt, output) of the rows given */
+};
+
+struct trace;
+
+/*
+ * Opens a source and reads as far as it takes to know its format. NULL: a sentence with file, line,
+ * column, and what was expected. Standard input is spooled to an unlinked temporary file once per
+ * process, so several traces can be opened on "-".
+ */
+struct trace *trace_open(const struct trace_spec *spec, struct err *e);
+
+/* 1: a row; 0: the end; -1: a sentence. */
+int trace_next(struct trace *t, struct trace_row *row, struct err *e);
+
+const struct trace_counts *trace_counts(const struct trace *t);
+const char *trace_format(const struct trace *t); /* "azure-csv", "mooncake-jsonl", "synth", ... */
+double trace_progress(const struct trace *t);    /* 0 to 1, of the bytes or rows to come */
+void trace_close(struct trace *t);
+
+/* Names for `list traces`: formats and generators, each with one line; ends with a NULL name. */
+struct trace_kind {
+	const char *name, *summary;
+};
+extern const struct trace_kind trace_kinds[];
+
+#endif
