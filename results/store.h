@@ -1,10 +1,10 @@
 /*
  * store.h: the results database: one SQLite file in WAL mode, safe for many writing processes.
  *
- * Rows of a run spill into a private temporary database while it goes on; store_commit() copies them
- * in one BEGIN IMMEDIATE transaction, waiting for other writers without limit. A run is visible only
- * when it is complete; a process that is killed leaves nothing behind. results/schema.sql is the
- * documentation of the tables.
+ * Rows of a run spill into a private temporary database while it goes on; store_commit() copies
+ * them in one BEGIN IMMEDIATE transaction, waiting for other writers without limit. A run is
+ * visible only when it is complete; a process that is killed leaves nothing behind.
+ * results/schema.sql is the documentation of the tables.
  *
  * Errors: -1 and a sentence that names the file; the database is then as it was.
  */
@@ -46,8 +46,8 @@ int store_sample(struct store *s, const struct sample *p, struct err *e);
 int store_bin(struct store *s, const struct histogram_bin *b, struct err *e);
 
 /*
- * Makes the run visible, and sets sum->run_id to the id it got. `wall_s` and `started` (ISO 8601, UTC)
- * are the facts about this computation itself; comparisons leave their columns out.
+ * Makes the run visible, and sets sum->run_id to the id it got. `wall_s` and `started` (ISO 8601,
+ * UTC) are the facts about this computation itself; comparisons leave their columns out.
  */
 int store_commit(struct store *s, const struct run_info *info, struct summary *sum,
 		 const char *started, double wall_s, struct err *e);

@@ -10,9 +10,9 @@
 
 struct summary {
 	int64_t run_id;
-	char policy[64];   /* as the user named it: a policy, shape or preset */
-	char params[512];  /* all of them, canonical */
-	char times[16];    /* predicted, measured or fixed */
+	char policy[64];  /* as the user named it: a policy, shape or preset */
+	char params[512]; /* all of them, canonical */
+	char times[16];	  /* predicted, measured or fixed */
 	char model[64], device[64];
 	int64_t requests, completed, rejected, unfinished;
 	double offered_rps, throughput_rps, output_tps, goodput_rps, attainment;
@@ -27,9 +27,9 @@ struct summary {
 	int64_t saturated; /* 0, 1 or NULL */
 	/* after the columns every reader knows */
 	double throughput_steady_rps; /* ramp and drain cut */
-	int64_t recomputed_tok;       /* tokens prefilled again after preemptions */
-	char percentiles[16];         /* "exact" or "histogram" (all but ITL, which always is) */
-	char notes[128];              /* "oracle", "roofline", ...; space separated */
+	int64_t recomputed_tok;	      /* tokens prefilled again after preemptions */
+	char percentiles[16];	      /* "exact" or "histogram" (all but ITL, which always is) */
+	char notes[128];	      /* "oracle", "roofline", ...; space separated */
 };
 
 extern const struct field summary_fields[];
