@@ -2,8 +2,8 @@
  * param.h: named parameters, `name:k=v,k=v`, described by a table beside the code that uses them.
  *
  * A table ends with an entry whose name is NULL. Values are written into a struct of the owner's at
- * `offset`: int64_t for PARAM_INT and PARAM_CHOICE (the index of the choice), double for PARAM_REAL,
- * char[PARAM_TEXT_MAX] for PARAM_TEXT. One table parses, prints, stores and documents.
+ * `offset`: int64_t for PARAM_INT and PARAM_CHOICE (the index of the choice), double for
+ * PARAM_REAL, char[PARAM_TEXT_MAX] for PARAM_TEXT. One table parses, prints, stores and documents.
  */
 #ifndef SIM_PARAM_H
 #define SIM_PARAM_H
@@ -19,10 +19,10 @@ struct param {
 	const char *name;
 	enum param_kind kind;
 	size_t offset;
-	const char *init;           /* default, as the user would write it */
-	double min, max;            /* inclusive, for INT and REAL */
+	const char *init;	    /* default, as the user would write it */
+	double min, max;	    /* inclusive, for INT and REAL; both 0: none */
 	const char *const *choices; /* NULL-terminated, for CHOICE */
-	const char *help;           /* with the unit */
+	const char *help;	    /* with the unit */
 };
 
 /* Writes every default of the table into `values`. */
@@ -36,8 +36,8 @@ int param_set(const struct param *table, void *values, const char *owner, const 
 	      const char *value, struct err *e);
 
 /*
- * Parses "k=v,k=v" (NULL or "" is nothing) against `n` tables, the first that knows a name takes it.
- * An unknown name is an error that lists the valid ones.
+ * Parses "k=v,k=v" (NULL or "" is nothing) against `n` tables, the first that knows a name takes
+ * it. An unknown name is an error that lists the valid ones; so is a name given twice.
  */
 struct param_set {
 	const struct param *table;
@@ -46,7 +46,10 @@ struct param_set {
 int param_parse(const struct param_set *sets, size_t n, const char *owner, const char *text,
 		struct err *e);
 
-/* Appends "k=v,k=v" of the whole table, canonical, to buf (always NUL-terminated, CHECKs the size). */
+/*
+ * Appends "k=v,k=v" of the whole table, canonical, to the string in buf, after a comma unless that
+ * is empty or ends in a colon (always NUL-terminated, CHECKs the size).
+ */
 void param_print(const struct param *table, const void *values, char *buf, size_t size);
 
 #endif

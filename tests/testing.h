@@ -1,6 +1,6 @@
 /*
- * testing.h: what every cmocka suite here uses: comparisons that print decimal numbers, the files of a
- * test, and the folder of real data that is not part of the project.
+ * testing.h: what every cmocka suite here uses: comparisons that print decimal numbers, the files
+ * of a test, and the folder of real data that is not part of the project.
  */
 #ifndef TESTS_TESTING_H
 #define TESTS_TESTING_H
@@ -51,7 +51,8 @@ const char *testing_shared(const char *name);
 		}                                                                                  \
 	} while (0)
 
-/* Runs the built program with a shell; `out` and `err` get what it printed. Returns its exit code. */
+/* Runs the built program with sh, without input unless the line redirects it; `out` and `err` get
+ * what it printed. Returns its exit code. */
 struct run_output {
 	char *out, *err;
 	int code;

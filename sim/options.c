@@ -1,0 +1,241 @@
+#include "sim/options.h"
+#include "sim/number.h"
+#include <getopt.h>
+#include <string.h>
+
+enum {
+	MAX_ROWS = 64,
+	HELP_COLUMN_MAX = 32, /* longer options get their help on the next line */
+	LINE_WIDTH = 96,
+	LONG_BASE = 256, /* getopt_long returns this plus the row for a long option */
+};
+
+struct parse {
+	const struct option_usage *u;
+	size_t n;
+	struct option longs[MAX_ROWS + 2];
+	char shorts[2 * MAX_ROWS + 3];
+	bool seen[MAX_ROWS];
+};
+
+static size_t count_rows(const struct option_usage *u)
+{
+	size_t n = 0;
+	while (u->rows[n].name)
+		n++;
+	CHECK(n <= MAX_ROWS, "%s has %zu options, room for %d", u->command, n, MAX_ROWS);
+	return n;
+}
+
+static void build_tables(struct parse *p)
+{
+	char *s = p->shorts;
+	*s++ = ':'; /* a missing argument is told apart from an unknown option */
+	*s++ = 'h';
+	for (size_t i = 0; i < p->n; i++) {
+		const struct option_row *row = &p->u->rows[i];
+		bool takes = row->kind != OPTION_FLAG;
+		p->longs[i] = (struct option){
+			.name = row->name,
+			.has_arg = takes ? required_argument : no_argument,
+			.val = LONG_BASE + (int)i,
+		};
+		if (row->letter) {
+			*s++ = row->letter;
+			if (takes)
+				*s++ = ':';
+		}
+	}
+	p->longs[p->n] = (struct option){.name = "help", .val = 'h'};
+}
+
+/* The row of what getopt_long returned or left in optopt, or NULL. */
+static const struct option_row *find_row(const struct parse *p, int val)
+{
+	if (val >= LONG_BASE)
+		return &p->u->rows[val - LONG_BASE];
+	for (size_t i = 0; i < p->n; i++)
+		if (p->u->rows[i].letter && p->u->rows[i].letter == val)
+			return &p->u->rows[i];
+	return NULL;
+}
+
+/* Continues at `column`; the cursor is there already. */
+static void print_wrapped(const char *text, int column)
+{
+	int at = column;
+	while (*text) {
+		int word = (int)strcspn(text, " \n");
+		if (at > column && at + word > LINE_WIDTH) {
+			printf("\n%*s", column, "");
+			at = column;
+		}
+		printf("%.*s", word, text);
+		at += word;
+		text += word;
+		if (*text == '\n') {
+			printf("\n%*s", column, "");
+			at = column;
+		} else if (*text == ' ' && at + 1 < LINE_WIDTH) {
+			putchar(' ');
+			at++;
+		}
+		if (*text)
+			text++;
+	}
+	putchar('\n');
+}
+
+static int format_left(const struct option_row *row, char *buf, size_t size)
+{
+	char letter[] = {'-', row->letter, ',', '\0'};
+	return snprintf(buf, size, "  %3s --%s%s%s", row->letter ? letter : "", row->name,
+			row->arg ? " " : "", row->arg ? row->arg : "");
+}
+
+static void print_row(const struct option_row *row, int column)
+{
+	char left[160];
+	int width = format_left(row, left, sizeof(left));
+	if (width + 2 > column)
+		printf("%s\n%*s", left, column, "");
+	else
+		printf("%-*s", column, left);
+	print_wrapped(row->help ? row->help : "", column);
+}
+
+static void print_help(const struct parse *p)
+{
+	static const struct option_row help = {
+		.name = "help", .letter = 'h', .help = "print this text"};
+	char left[160];
+	int column = format_left(&help, left, sizeof(left)) + 2;
+	for (size_t i = 0; i < p->n; i++) {
+		int width = format_left(&p->u->rows[i], left, sizeof(left)) + 2;
+		if (width > column && width <= HELP_COLUMN_MAX)
+			column = width;
+	}
+	printf("usage: %s\n\n", p->u->synopsis);
+	if (p->u->about && *p->u->about)
+		printf("%s\n\n", p->u->about);
+	printf("options:\n");
+	for (size_t i = 0; i < p->n; i++)
+		print_row(&p->u->rows[i], column);
+	print_row(&help, column);
+}
+
+static int store(const struct option_row *row, const char *text, struct err *e)
+{
+	char what[80];
+	snprintf(what, sizeof(what), "--%s", row->name);
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)row->value = true;
+		return 0;
+	case OPTION_TEXT:
+		*(const char **)row->value = text;
+		return 0;
+	case OPTION_INT: {
+		int64_t min, max;
+		limits_int(row->min, row->max, &min, &max);
+		return parse_int(text, what, min, max, row->value, e);
+	}
+	case OPTION_REAL: {
+		double min, max;
+		limits_real(row->min, row->max, &min, &max);
+		return parse_real(text, what, min, max, row->value, e);
+	}
+	case OPTION_LIST: {
+		struct option_list *list = row->value;
+		list->items = xrealloc(list->items, (list->n + 1) * sizeof(*list->items));
+		list->items[list->n++] = text;
+		return 0;
+	}
+	}
+	CHECK(0, "option --%s has kind %d", row->name, (int)row->kind);
+}
+
+static int take(struct parse *p, const struct option_row *row, struct err *e)
+{
+	size_t i = (size_t)(row - p->u->rows);
+	if (p->seen[i] && row->kind != OPTION_LIST && row->kind != OPTION_FLAG)
+		return err_set(e, "omnibus %s: --%s is given twice", p->u->command, row->name);
+	p->seen[i] = true;
+	if (row->given)
+		*row->given = true;
+	return store(row, optarg, e);
+}
+
+static int unknown_option(const struct parse *p, const char *word, struct err *e)
+{
+	char names[MAX_ROWS + 1][64], got[64], kind[64];
+	const char *list[MAX_ROWS + 1];
+	for (size_t i = 0; i < p->n; i++) {
+		snprintf(names[i], sizeof(names[i]), "--%s", p->u->rows[i].name);
+		list[i] = names[i];
+	}
+	list[p->n] = "--help";
+	snprintf(got, sizeof(got), "%.*s", (int)strcspn(word, "="), word);
+	snprintf(kind, sizeof(kind), "option of omnibus %s", p->u->command);
+	return err_unknown(e, kind, got, list, p->n + 1);
+}
+
+/* getopt_long said '?' or ':'. */
+static int wrong_option(const struct parse *p, int code, char **argv, struct err *e)
+{
+	const struct option_row *row = find_row(p, optopt);
+	if (row && code == ':')
+		return err_set(e, "omnibus %s: --%s needs a value (%s)", p->u->command, row->name,
+			       row->arg ? row->arg : "VALUE");
+	if (row || optopt == 'h')
+		return err_set(e, "omnibus %s: --%s takes no value", p->u->command,
+			       row ? row->name : "help");
+	char letter[] = {'-', (char)optopt, '\0'};
+	return unknown_option(p, optopt ? letter : argv[optind - 1], e);
+}
+
+static int check_positional(const struct option_usage *u, int n, const char *first_extra,
+			    struct err *e)
+{
+	int line = (int)strcspn(u->synopsis, "\n");
+	if (n < u->min_args)
+		return err_set(e, "omnibus %s: %d of at least %d arguments given; usage: %.*s",
+			       u->command, n, u->min_args, line, u->synopsis);
+	if (u->max_args >= 0 && n > u->max_args)
+		return err_set(e, "omnibus %s: '%.100s' is one argument too many; usage: %.*s",
+			       u->command, first_extra, line, u->synopsis);
+	return 0;
+}
+
+int options_parse(const struct option_usage *u, int argc, char **argv, struct err *e)
+{
+	struct parse p = {.u = u, .n = count_rows(u)};
+	build_tables(&p);
+	opterr = 0;
+	optind = 0; /* glibc: start anew, also after another table */
+	int code;
+	while ((code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
+		if (code == '?' || code == ':')
+			return wrong_option(&p, code, argv, e);
+		if (code == 'h') {
+			print_help(&p);
+			return 0;
+		}
+		if (take(&p, find_row(&p, code), e) < 0)
+			return -1;
+	}
+	int n = argc - optind;
+	const char *extra = u->max_args >= 0 && n > u->max_args ? argv[optind + u->max_args] : "";
+	return check_positional(u, n, extra, e) < 0 ? -1 : optind;
+}
+
+void options_release(const struct option_usage *u)
+{
+	for (const struct option_row *row = u->rows; row->name; row++) {
+		if (row->kind != OPTION_LIST)
+			continue;
+		struct option_list *list = row->value;
+		free(list->items);
+		*list = (struct option_list){0};
+	}
+}
