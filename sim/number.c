@@ -91,7 +91,9 @@ int parse_real(const char *text, const char *what, double min, double max, doubl
 
 void print_real(double value, char *buf, size_t size)
 {
-	for (int digits = 1; digits <= 17; digits++) {
+	/* below this a whole number is readable, and exact, without an exponent */
+	bool whole = fabs(value) < 1e15 && value == floor(value);
+	for (int digits = whole ? 17 : 1; digits <= 17; digits++) {
 		int n = snprintf(buf, size, "%.*g", digits, value);
 		CHECK(n >= 0 && (size_t)n < size, "a real of %d characters in %zu bytes", n, size);
 		if (strtod(buf, NULL) == value)

@@ -14,7 +14,10 @@ enum { REAL_TEXT_MAX = 32 };
 void limits_int(double min, double max, int64_t *min_out, int64_t *max_out);
 void limits_real(double min, double max, double *min_out, double *max_out);
 
-/* The shortest text that reads back as the same double. CHECKs the size. */
+/*
+ * The fewest digits that read back as the same double; a whole number below 1e15 has no exponent.
+ * CHECKs the size.
+ */
 void print_real(double value, char *buf, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum {
 	MAX_ROWS = 64,
-	HELP_COLUMN_MAX = 32, /* longer options get their help on the next line */
+	HELP_COLUMN_MAX = 36, /* longer options get their help on the next line */
 	LINE_WIDTH = 96,
 	LONG_BASE = 256, /* getopt_long returns this plus the row for a long option */
 };
@@ -60,26 +60,25 @@ static const struct option_row *find_row(const struct parse *p, int val)
 	return NULL;
 }
 
-/* Continues at `column`; the cursor is there already. */
+static int break_line(int column)
+{
+	printf("\n%*s", column, "");
+	return column;
+}
+
+/* Continues at `column`; the cursor is there already. A newline in the text is one in the output.
+ */
 static void print_wrapped(const char *text, int column)
 {
 	int at = column;
 	while (*text) {
 		int word = (int)strcspn(text, " \n");
-		if (at > column && at + word > LINE_WIDTH) {
-			printf("\n%*s", column, "");
-			at = column;
-		}
-		printf("%.*s", word, text);
-		at += word;
+		if (at > column && at + 1 + word > LINE_WIDTH)
+			at = break_line(column);
+		at += printf("%s%.*s", at > column ? " " : "", word, text);
 		text += word;
-		if (*text == '\n') {
-			printf("\n%*s", column, "");
-			at = column;
-		} else if (*text == ' ' && at + 1 < LINE_WIDTH) {
-			putchar(' ');
-			at++;
-		}
+		if (*text == '\n')
+			at = break_line(column);
 		if (*text)
 			text++;
 	}
@@ -180,6 +179,18 @@ static int unknown_option(const struct parse *p, const char *word, struct err *e
 	return err_unknown(e, kind, got, list, p->n + 1);
 }
 
+/*
+ * The word of the long option just returned when it is not the whole name: getopt_long takes any
+ * unique beginning, which would break command lines whenever an option is added. Else NULL.
+ */
+static const char *abbreviated(const struct parse *p, int index, char **argv)
+{
+	bool apart = optarg && optarg == argv[optind - 1];
+	const char *word = argv[optind - (apart ? 2 : 1)];
+	size_t len = strcspn(word + 2, "=");
+	return strlen(p->longs[index].name) == len ? NULL : word;
+}
+
 /* getopt_long said '?' or ':'. */
 static int wrong_option(const struct parse *p, int code, char **argv, struct err *e)
 {
@@ -213,10 +224,14 @@ int options_parse(const struct option_usage *u, int argc, char **argv, struct er
 	build_tables(&p);
 	opterr = 0;
 	optind = 0; /* glibc: start anew, also after another table */
-	int code;
-	while ((code = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
+	int code, index = -1;
+	while ((code = getopt_long(argc, argv, p.shorts, p.longs, &index)) != -1) {
 		if (code == '?' || code == ':')
 			return wrong_option(&p, code, argv, e);
+		const char *part = index >= 0 ? abbreviated(&p, index, argv) : NULL;
+		if (part)
+			return unknown_option(&p, part, e);
+		index = -1; /* a short option does not set it */
 		if (code == 'h') {
 			print_help(&p);
 			return 0;

@@ -29,22 +29,23 @@ struct option_row {
 	enum option_kind kind;
 	void *value;
 	const char *arg, *help; /* arg: as printed in --help */
-	double min, max;        /* both 0: no limits */
-	bool *given;            /* set when the option was there; may be NULL */
+	double min, max;	/* both 0: no limits */
+	bool *given;		/* set when the option was there; may be NULL */
 };
 
 struct option_usage {
-	const char *command;  /* "run" */
-	const char *synopsis; /* "omnibus run TRACE -p POLICY ..." */
-	const char *about;    /* a few lines */
+	const char *command;	       /* "run" */
+	const char *synopsis;	       /* "omnibus run TRACE -p POLICY ..." */
+	const char *about;	       /* a few lines */
 	const struct option_row *rows; /* ends with a NULL name */
-	int min_args, max_args; /* positional; max_args -1: any */
+	int min_args, max_args;	       /* positional; max_args -1: any */
 };
 
 /*
- * Parses argv (argv[0] is the subcommand). Returns the index of the first positional argument (argv is
- * permuted), 0 when --help was printed to stdout, -1 and a sentence for wrong usage (exit 2); an
- * unknown option names the nearest one.
+ * Parses argv (argv[0] is the subcommand). Returns the index of the first positional argument (argv
+ * is permuted), 0 when --help was printed to stdout, -1 and a sentence for wrong usage (exit 2); an
+ * unknown option names the nearest one. Names are taken in full only; an option given twice is
+ * wrong, lists and flags aside. Resets getopt's own state: one thread at a time.
  */
 int options_parse(const struct option_usage *u, int argc, char **argv, struct err *e);
 void options_release(const struct option_usage *u); /* frees lists */
@@ -58,7 +59,8 @@ int parse_real(const char *text, const char *what, double min, double max, doubl
 /* Exit codes: 0 fine, 1 failed, 2 wrong usage. */
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Subcommands. Each prints its result on stdout, a sentence on stderr, and returns the exit code. */
+/* Subcommands. Each prints its result on stdout, a sentence on stderr, and returns the exit code.
+ */
 int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_capacity(int argc, char **argv);

@@ -1,0 +1,131 @@
+#include "tests/testing.h"
+#include <string.h>
+
+static const char *const policies[] = {"static", "continuous", "paged", "disaggregated"};
+
+static void test_set_formats(void **state)
+{
+	(void)state;
+	struct err e;
+	assert_i64(err_set(&e, "%s:%d: expected %s", "a.csv", 7, "a number"), -1);
+	assert_string_equal(e.text, "a.csv:7: expected a number");
+}
+
+static void test_set_may_quote_itself(void **state)
+{
+	(void)state;
+	struct err e;
+	err_set(&e, "column 3 is empty");
+	err_set(&e, "a.csv: %s", e.text);
+	assert_string_equal(e.text, "a.csv: column 3 is empty");
+}
+
+static void test_set_cuts_what_is_too_long(void **state)
+{
+	(void)state;
+	struct {
+		struct err e;
+		char after;
+	} s = {.after = 'x'};
+	char text[3000];
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	err_set(&s.e, "%s", text);
+	assert_i64(strnlen(s.e.text, sizeof(s.e.text)), sizeof(s.e.text) - 1);
+	assert_i64(s.after, 'x');
+}
+
+static void assert_nearest(const char *got, const char *want)
+{
+	struct err e;
+	char part[64];
+	snprintf(part, sizeof(part), "nearest is '%s';", want);
+	assert_refused(err_unknown(&e, "policy", got, policies, 4), e, part);
+}
+
+static void test_unknown_names_all(void **state)
+{
+	(void)state;
+	struct err e;
+	assert_i64(err_unknown(&e, "policy", "pagd", policies, 4), -1);
+	assert_string_equal(e.text, "unknown policy 'pagd', nearest is 'paged'; "
+				    "valid: static, continuous, paged, disaggregated");
+}
+
+static void test_unknown_nearest(void **state)
+{
+	(void)state;
+	assert_nearest("statik", "static");
+	assert_nearest("Paged", "paged");
+	assert_nearest("continous", "continuous");
+	assert_nearest("paeg", "paged");
+	assert_nearest("disagregated", "disaggregated");
+	assert_nearest("tatic", "static");
+	assert_nearest("", "paged"); /* 5 letters to add, the fewest */
+}
+
+/* By edits alone "dis" would be nearer to the short names. */
+static void test_unknown_prefix_is_nearest(void **state)
+{
+	(void)state;
+	assert_nearest("dis", "disaggregated");
+	assert_nearest("con", "continuous");
+}
+
+static void test_unknown_of_nothing(void **state)
+{
+	(void)state;
+	struct err e;
+	assert_refused(err_unknown(&e, "preset", "x", policies, 0), e,
+		       "unknown preset 'x': there are none");
+}
+
+static void test_unknown_survives_long_names(void **state)
+{
+	(void)state;
+	char got[2000], name[200];
+	const char *many[100];
+	memset(got, 'g', sizeof(got) - 1);
+	got[sizeof(got) - 1] = '\0';
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (size_t i = 0; i < 100; i++)
+		many[i] = name;
+	struct err e;
+	assert_i64(err_unknown(&e, "name", got, many, 100), -1);
+	assert_i64(strnlen(e.text, sizeof(e.text)), sizeof(e.text) - 1);
+	assert_non_null(strstr(e.text, "; valid: nnn"));
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	char *s = xstrdup("text");
+	assert_string_equal(s, "text");
+	s = xrealloc(s, 1000);
+	assert_string_equal(s, "text");
+	s = xrealloc(s, 0); /* still memory to free once */
+	assert_non_null(s);
+	free(s);
+	int64_t *zero = xcalloc(3, sizeof(*zero));
+	assert_i64(zero[0] | zero[1] | zero[2], 0);
+	free(zero);
+	free(xmalloc(0));
+	free(xcalloc(0, 8));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_set_formats),
+		cmocka_unit_test(test_set_may_quote_itself),
+		cmocka_unit_test(test_set_cuts_what_is_too_long),
+		cmocka_unit_test(test_unknown_names_all),
+		cmocka_unit_test(test_unknown_nearest),
+		cmocka_unit_test(test_unknown_prefix_is_nearest),
+		cmocka_unit_test(test_unknown_of_nothing),
+		cmocka_unit_test(test_unknown_survives_long_names),
+		cmocka_unit_test(test_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
