@@ -13,9 +13,12 @@ enum {
 struct parse {
 	const struct option_usage *u;
 	size_t n;
+	bool seen[MAX_ROWS];
+};
+
+struct getopt_tables {
 	struct option longs[MAX_ROWS + 2];
 	char shorts[2 * MAX_ROWS + 3];
-	bool seen[MAX_ROWS];
 };
 
 static size_t count_rows(const struct option_usage *u)
@@ -27,15 +30,15 @@ static size_t count_rows(const struct option_usage *u)
 	return n;
 }
 
-static void build_tables(struct parse *p)
+static void build_tables(const struct parse *p, struct getopt_tables *t)
 {
-	char *s = p->shorts;
+	char *s = t->shorts;
 	*s++ = ':'; /* a missing argument is told apart from an unknown option */
 	*s++ = 'h';
 	for (size_t i = 0; i < p->n; i++) {
 		const struct option_row *row = &p->u->rows[i];
 		bool takes = row->kind != OPTION_FLAG;
-		p->longs[i] = (struct option){
+		t->longs[i] = (struct option){
 			.name = row->name,
 			.has_arg = takes ? required_argument : no_argument,
 			.val = LONG_BASE + (int)i,
@@ -46,7 +49,7 @@ static void build_tables(struct parse *p)
 				*s++ = ':';
 		}
 	}
-	p->longs[p->n] = (struct option){.name = "help", .val = 'h'};
+	t->longs[p->n] = (struct option){.name = "help", .val = 'h'};
 }
 
 /* The row of what getopt_long returned or left in optopt, or NULL. */
@@ -188,7 +191,8 @@ static const char *abbreviated(const struct parse *p, int index, char **argv)
 	bool apart = optarg && optarg == argv[optind - 1];
 	const char *word = argv[optind - (apart ? 2 : 1)];
 	size_t len = strcspn(word + 2, "=");
-	return strlen(p->longs[index].name) == len ? NULL : word;
+	const char *name = (size_t)index < p->n ? p->u->rows[index].name : "help";
+	return strlen(name) == len ? NULL : word;
 }
 
 /* getopt_long said '?' or ':'. */
@@ -221,11 +225,12 @@ static int check_positional(const struct option_usage *u, int n, const char *fir
 int options_parse(const struct option_usage *u, int argc, char **argv, struct err *e)
 {
 	struct parse p = {.u = u, .n = count_rows(u)};
-	build_tables(&p);
+	struct getopt_tables t = {0};
+	build_tables(&p, &t);
 	opterr = 0;
 	optind = 0; /* glibc: start anew, also after another table */
 	int code, index = -1;
-	while ((code = getopt_long(argc, argv, p.shorts, p.longs, &index)) != -1) {
+	while ((code = getopt_long(argc, argv, t.shorts, t.longs, &index)) != -1) {
 		if (code == '?' || code == ':')
 			return wrong_option(&p, code, argv, e);
 		const char *part = index >= 0 ? abbreviated(&p, index, argv) : NULL;

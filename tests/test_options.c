@@ -45,7 +45,7 @@ static int parse_words(const char *line, char *copy, size_t size, char **words, 
 	memset(&got, 0, sizeof(got));
 	got.seed = -7;
 	CHECK(strlen(line) < size, "%zu characters for %zu", strlen(line), size);
-	strcpy(copy, line);
+	memcpy(copy, line, strlen(line) + 1);
 	int argc = 0;
 	char *rest = NULL;
 	for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest))

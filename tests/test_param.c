@@ -276,11 +276,11 @@ static void test_print_canonical(void **state)
 				  "name=");
 	assert_fine(parse(&v, "name=x,any=1000000000000,real=2.50,preempt=swap,watermark=5e-1", &e),
 		    e);
-	strcpy(text, "paged:");
+	memcpy(text, "paged:", sizeof("paged:"));
 	param_print(table, &v, text, sizeof(text));
 	assert_string_equal(text, "paged:max_seqs=256,any=1000000000000,preempt=swap,"
 				  "watermark=0.5,real=2.5,name=x");
-	strcpy(text, "a=1");
+	memcpy(text, "a=1", sizeof("a=1"));
 	param_print(table + 5, &v, text, sizeof(text));
 	assert_string_equal(text, "a=1,name=x");
 }
