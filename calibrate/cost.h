@@ -1,10 +1,10 @@
 /*
- * cost.h: the executor `predict`: a model on devices, compiled once into flat arrays, so that a step
- * costs a few multiplications. Behind this interface a calibrated profile will stand.
+ * cost.h: the executor `predict`: a model on devices, compiled once into flat arrays, so that a
+ * step costs a few multiplications. Behind this interface a calibrated profile will stand.
  *
  * Provisional: no part is calibrated yet, and the executor's notes say `roofline`. A GEMM takes
- * t0 + max(bytes/BW, flops/F) with constants fitted to public measurements; decode attention runs at
- * 0.9 of the memory bandwidth, prefill attention at 0.5 of the peak rate.
+ * t0 + max(bytes/BW, flops/F) with constants fitted to public measurements; decode attention runs
+ * at 0.9 of the memory bandwidth, prefill attention at 0.5 of the peak rate.
  */
 #ifndef CALIBRATE_COST_H
 #define CALIBRATE_COST_H
@@ -18,13 +18,14 @@ struct cost_want {
 	int64_t kv_bits;
 };
 
-/* Never fails for a model and tp that model_check_tp() accepts. Free with executor_free(). */
+/* Keeps no pointer to its arguments. Never fails for a model and tp that model_check_tp() accepts.
+ * Free with executor_free(). */
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
 				  const struct cost_want *w);
 
 /*
- * The roofline floor of a decode step, in ns: streamed weights of one device over its peak
- * bandwidth (no KV).
+ * The roofline floor of a decode step, in ns: the weights that one device reads for one sequence
+ * over its peak bandwidth (no KV, of a mixture of experts only those of one token).
  */
 double cost_decode_floor_ns(const struct model *m, const struct device *d, int64_t tp);
 

@@ -9,14 +9,15 @@
 
 struct device {
 	const char *name, *summary;
-	int64_t memory_bytes;   /* as the driver reports it */
-	double peak_bytes_s;    /* memory bandwidth of the data sheet */
-	double peak_flops;      /* dense bf16/fp16 of the data sheet */
-	/* provisional cost constants of a bf16 GEMM, t0 + max(bytes/BW, flops/F), with their source */
+	int64_t memory_bytes; /* as the driver reports it */
+	double peak_bytes_s;  /* memory bandwidth of the data sheet */
+	double peak_flops;    /* dense bf16/fp16 of the data sheet */
+	/* provisional cost constants of a bf16 GEMM, t0 + max(bytes/BW, flops/F), with their source
+	 */
 	double gemm_t0_ns, gemm_bytes_s, gemm_flops;
-	double link_bytes_s;    /* device to device, one direction, for all-reduce */
-	double link_latency_ns; /* of one all-reduce step */
-	double pcie_bytes_s;    /* device to host, one direction */
+	double link_bytes_s;	/* device to device, one direction, for all-reduce */
+	double link_latency_ns; /* of one all-reduce, however small */
+	double pcie_bytes_s;	/* device to host, one direction */
 };
 
 /* -1: unknown, lists the valid names. The pointer is to static storage. */

@@ -1,8 +1,8 @@
 /*
  * model.h: shapes of transformer models: what is multiplied, what is stored, what is cached.
  *
- * A model comes from the built-in list (calibrate/models/) or from a Hugging Face config.json. Counts
- * of parameters follow from the shape and agree with the published figures.
+ * A model comes from the built-in list (calibrate/models/) or from a Hugging Face config.json.
+ * Counts of parameters follow from the shape and agree with the published figures.
  */
 #ifndef CALIBRATE_MODEL_H
 #define CALIBRATE_MODEL_H
@@ -16,49 +16,81 @@ enum attention_kind { ATTENTION_GQA, ATTENTION_MLA };
 struct model {
 	char name[64];
 	int64_t layers, hidden, heads, kv_heads, head_dim;
-	int64_t inter;   /* width of a dense MLP layer */
-	bool gated;      /* three MLP matrices (SwiGLU) instead of two */
+	int64_t inter; /* width of a dense MLP layer */
+	bool gated;    /* three MLP matrices (SwiGLU) instead of two */
 	int64_t vocab, context;
-	bool tied;       /* head shares the embedding's weights */
+	bool tied;	   /* head shares the embedding's weights */
 	int64_t positions; /* rows of a learned position embedding (OPT), else 0 */
-	bool biases;     /* linear layers and norms have biases (OPT) */
-	bool qkv_bias;   /* only q, k and v have them (Qwen2) */
-	bool qk_norm;    /* per-head norms of q and k (Qwen3) */
-	/* mixture of experts: layers from dense_layers on have it; experts == 0: dense throughout */
+	bool qkv_bias;	   /* q, k and v have biases (Qwen2, OPT) */
+	bool o_bias;	   /* the output projection of attention has one */
+	bool mlp_bias;	   /* the MLP matrices have them */
+	bool head_bias;	   /* the head has one (Phi-2) */
+	bool norm_bias;	   /* LayerNorm: a bias beside the weight; else RMSNorm */
+	bool one_norm;	   /* attention and MLP work side by side behind one norm (Phi-2) */
+	bool qk_norm;	   /* per-head norms of q and k (Qwen3) */
+	/* mixture of experts: layers from dense_layers on have it; experts == 0: dense throughout
+	 */
 	int64_t experts, experts_active, experts_shared, expert_inter, dense_layers;
+	bool router_bias; /* one number an expert beside the router (DeepSeek-V3) */
 	/* multi-head latent attention (DeepSeek): cached are kv_lora + rope_dim numbers a token */
 	enum attention_kind attention;
 	int64_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
 	int64_t dtype_bytes; /* of weights, activations and the unquantised KV cache */
 };
 
-/* `name` is a built-in name or the path of a config.json. -1: unknown (lists them) or malformed. */
+/*
+ * `name` is a built-in name, or the path of a config.json (whatever contains a "/" or ends with
+ * ".json"; m->name is then the file's folder or own name). -1: unknown (lists them) or malformed:
+ * the sentence names the file and the key.
+ */
 int model_load(struct model *m, const char *name, struct err *e);
+/* The config.json part of it alone. */
+int model_config_load(struct model *m, const char *path, struct err *e);
 
 /* The built-in models, in list order; n is set to their number. */
 const struct model *model_list(size_t *n);
 
-int64_t model_params(const struct model *m);        /* all of them */
-int64_t model_active_params(const struct model *m); /* those that one token uses */
+/* All parameters. */
+int64_t model_params(const struct model *m);
+/*
+ * Those that one token uses: all but the experts it is not routed to. The embedding counts in full,
+ * as Qwen publishes it; DeepSeek's published figures leave the looked-up embedding (vocab x hidden)
+ * out.
+ */
+int64_t model_active_params(const struct model *m);
 
 /*
- * Bytes of weights that one device of a tensor-parallel group of `tp` holds (the embedding included,
- * split over the group as the linear layers are; norms replicated).
+ * Bytes of weights that one device of a tensor-parallel group of `tp` holds: the embedding and head
+ * split by vocabulary (rounded up), linear layers and experts split by heads and width, KV heads
+ * replicated beyond their number; norms, routers, learned positions and MLA's down-projections
+ * replicated.
  */
 int64_t model_weights_bytes(const struct model *m, int64_t tp);
 
-/* Of them, those that a decode step reads: without the looked-up embedding unless it is tied. */
+/*
+ * Of them, those that a large decode step reads: without the looked-up embeddings (a tied one is
+ * the head, and is read). Of a mixture of experts, all experts.
+ */
 int64_t model_streamed_bytes(const struct model *m, int64_t tp);
+/* The same for a single token: only the experts it is routed to. */
+int64_t model_streamed_token_bytes(const struct model *m, int64_t tp);
+
+/* KV heads on one device: at least one. */
+int64_t model_local_kv_heads(const struct model *m, int64_t tp);
 
 /*
- * KV bytes of one token on one device: 2 x layers x kv heads on the device x head_dim x bytes; KV heads
- * replicate once tp exceeds their number. MLA: layers x (kv_lora + rope_dim) x bytes, not divided by
- * tp. kv_bits 16 stands for the model's own type; 8, 4, 2 store that many bits an element, and 4 and 2
- * add 32 bits of scale and zero for each group of 32 (KIVI, section 4.2). Rounded up to whole bytes.
+ * KV bytes of one token on one device: 2 x layers x kv heads on the device x head_dim x bytes; KV
+ * heads replicate once tp exceeds their number. MLA: layers x (kv_lora + rope_dim) x bytes, not
+ * divided by tp. kv_bits 16 stands for the model's own type; 8, 4, 2 store that many bits an
+ * element, and 4 and 2 add 32 bits of scale and zero for each group of 32 (KIVI, section 4.2).
+ * Rounded up to whole bytes.
  */
 int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits);
 
 /* -1 and a sentence where tp cannot split the model (heads, inter, experts not divisible). */
 int model_check_tp(const struct model *m, int64_t tp, struct err *e);
+
+/* 16, 8, 4 or 2. */
+int model_check_kv_bits(int64_t kv_bits, struct err *e);
 
 #endif

@@ -1,0 +1,156 @@
+#include "calibrate/config.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A config.json is a few KiB; weights given by mistake are not read into memory. */
+enum { FILE_MAX = 4 << 20, PATH_TEXT_MAX = 1024 };
+
+void config_fail(struct config *c, const char *fmt, ...)
+{
+	if (c->failed)
+		return;
+	char text[sizeof(c->e->text)];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(c->e, "%.400s: %.600s", c->path, text);
+	c->failed = true;
+}
+
+static const char *type_name(const json_t *v)
+{
+	static const char *const names[] = {
+		[JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array",
+		[JSON_STRING] = "a string",    [JSON_INTEGER] = "an integer",
+		[JSON_REAL] = "a real number", [JSON_TRUE] = "true",
+		[JSON_FALSE] = "false",	       [JSON_NULL] = "null",
+	};
+	return names[json_typeof(v)];
+}
+
+static const json_t *find(const struct config *c, const char *key)
+{
+	const json_t *v = c->failed ? NULL : json_object_get(c->root, key);
+	return v && !json_is_null(v) ? v : NULL;
+}
+
+bool config_has(const struct config *c, const char *key)
+{
+	return find(c, key) != NULL;
+}
+
+static int64_t in_range(struct config *c, const char *key, const json_t *v, int64_t min,
+			int64_t max)
+{
+	if (!json_is_integer(v)) {
+		config_fail(c, "%s is %s: it must be an integer from %lld to %lld", key,
+			    type_name(v), (long long)min, (long long)max);
+		return 0;
+	}
+	int64_t n = json_integer_value(v);
+	if (n >= min && n <= max)
+		return n;
+	config_fail(c, "%s is %lld: it must be from %lld to %lld", key, (long long)n,
+		    (long long)min, (long long)max);
+	return 0;
+}
+
+int64_t config_int(struct config *c, const char *key, int64_t max)
+{
+	const json_t *v = find(c, key);
+	if (v)
+		return in_range(c, key, v, 1, max);
+	config_fail(c, "%s is missing: it must be an integer from 1 to %lld", key, (long long)max);
+	return 0;
+}
+
+int64_t config_int_or(struct config *c, const char *key, int64_t min, int64_t max, int64_t init)
+{
+	const json_t *v = find(c, key);
+	return v ? in_range(c, key, v, min, max) : init;
+}
+
+bool config_bool_or(struct config *c, const char *key, bool init)
+{
+	const json_t *v = find(c, key);
+	if (!v)
+		return init;
+	if (!json_is_boolean(v))
+		config_fail(c, "%s is %s: it must be true or false", key, type_name(v));
+	return json_is_true(v);
+}
+
+const char *config_text(struct config *c, const char *key)
+{
+	const json_t *v = find(c, key);
+	if (v && !json_is_string(v))
+		config_fail(c, "%s is %s: it must be a string", key, type_name(v));
+	return json_string_value(v);
+}
+
+/* "a/b/config.json" is "b", "a/b.json" is "b". */
+static void name_from_path(struct model *m, const char *path)
+{
+	const char *end = strrchr(path, '/');
+	const char *start = end ? end + 1 : path;
+	if (strcmp(start, "config.json") == 0 && end && end > path) {
+		for (start = end; start > path && start[-1] != '/';)
+			start--;
+	} else {
+		end = strstr(start, ".json");
+		if (!end || end[5])
+			end = start + strlen(start);
+	}
+	size_t len = (size_t)(end - start);
+	if (len >= sizeof(m->name))
+		len = sizeof(m->name) - 1;
+	memcpy(m->name, start, len);
+	m->name[len] = '\0';
+}
+
+/* A folder stands for the config.json in it. */
+static int find_file(const char *path, char *file, size_t size, struct err *e)
+{
+	struct stat st;
+	int n = snprintf(file, size, "%s", path);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		n = snprintf(file, size, "%s/config.json", path);
+	if (n < 0 || (size_t)n >= size)
+		return err_set(e, "the path of a model's config.json is longer than %zu bytes",
+			       size - 1);
+	if (stat(file, &st) != 0)
+		return err_set(e, "cannot read the model config %.700s: %s", file, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, "%.700s is not a regular file: a model is a config.json", file);
+	if (st.st_size > FILE_MAX)
+		return err_set(e, "%.700s has %lld bytes, too many for a config.json", file,
+			       (long long)st.st_size);
+	return 0;
+}
+
+int model_config_load(struct model *m, const char *path, struct err *e)
+{
+	char file[PATH_TEXT_MAX];
+	if (find_file(path, file, sizeof(file), e))
+		return -1;
+	json_error_t at;
+	json_t *root = json_load_file(file, JSON_REJECT_DUPLICATES, &at);
+	if (!root)
+		return err_set(e, "%.400s:%d:%d: not valid JSON: %s", file, at.line, at.column,
+			       at.text);
+	struct config c = {.root = root, .path = file, .e = e};
+	struct model read = {.dtype_bytes = 0};
+	name_from_path(&read, file);
+	if (json_is_object(root))
+		family_read(&c, &read);
+	else
+		config_fail(&c, "the file holds %s: it must be an object", type_name(root));
+	json_decref(root);
+	if (c.failed)
+		return -1;
+	*m = read;
+	return 0;
+}

@@ -1,0 +1,229 @@
+#include "calibrate/cost.h"
+#include <math.h>
+
+enum { MAX_GEMMS = 16 };
+
+/* `count` GEMMs of t0 + max(weight_ns + row_ns x rows, flop_ns x rows), weights k x n. */
+struct gemm {
+	double count, t0_ns, weight_ns, row_ns, flop_ns;
+};
+
+struct cost {
+	struct executor x;
+	struct gemm linear[MAX_GEMMS], head;
+	struct gemm
+		experts[2]; /* all of a layer in one grouped kernel; weight_ns is of one expert */
+	int n_linear, n_experts;
+	double expert_count, log_miss;	 /* log(1 - active / experts): a token misses an expert */
+	double reduce_ns, reduce_tok_ns; /* all-reduces of all layers: constant, a token */
+	double attend_ns;		 /* constant of the attention kernels of all layers */
+	double ctx_ns;			 /* decode attention, a token of context */
+	double pair_ns;			 /* prefill attention, half a (query, key) pair */
+};
+
+/* With `times` its weights read: the experts reached, or 1. */
+static double gemm_ns(const struct gemm *g, double rows, double times)
+{
+	double memory_ns = g->weight_ns * times + g->row_ns * rows;
+	double compute_ns = g->flop_ns * rows;
+	return g->count * (g->t0_ns + (memory_ns > compute_ns ? memory_ns : compute_ns));
+}
+
+/* How many experts n tokens reach, each choosing `active` of them evenly. */
+static double experts_read(const struct cost *c, double n)
+{
+	return c->expert_count * (1 - exp(n * c->log_miss));
+}
+
+static double linear_ns(const struct cost *c, int64_t tok)
+{
+	double rows = (double)tok, ns = 0;
+	for (int i = 0; i < c->n_linear; i++)
+		ns += gemm_ns(&c->linear[i], rows, 1);
+	if (c->n_experts) {
+		double read = experts_read(c, rows);
+		for (int i = 0; i < c->n_experts; i++)
+			ns += gemm_ns(&c->experts[i], rows, read);
+	}
+	return ns + (c->reduce_ns + c->reduce_tok_ns * rows);
+}
+
+/* All of a step but the context of its decodes. */
+static double base_ns(const struct cost *c, const struct step *s)
+{
+	int64_t tok = s->prefill_tok + s->decode_seq, sampled = s->prefill_done_seq + s->decode_seq;
+	if (tok == 0)
+		return 0;
+	double ns = linear_ns(c, tok);
+	if (sampled > 0)
+		ns += gemm_ns(&c->head, (double)sampled, 1);
+	if (s->decode_seq > 0)
+		ns += c->attend_ns;
+	if (s->prefill_tok > 0)
+		ns += c->attend_ns + c->pair_ns * (double)s->prefill_pairs2;
+	return ns;
+}
+
+static const struct cost *cost_of(const struct executor *x)
+{
+	return (const struct cost *)(const void *)x;
+}
+
+static double predict_step_ns(const struct executor *x, const struct step *s)
+{
+	const struct cost *c = cost_of(x);
+	return base_ns(c, s) + c->ctx_ns * (double)s->decode_ctx;
+}
+
+static void predict_decode(const struct executor *x, int64_t b, int64_t ctx, struct decode_cost *d)
+{
+	(void)ctx;
+	const struct cost *c = cost_of(x);
+	const struct step s = {.decode_seq = b};
+	d->step_ns = base_ns(c, &s);
+	d->ctx_ns = c->ctx_ns;
+	d->ctx_max = INT64_MAX;
+}
+
+static void predict_free(struct executor *x)
+{
+	free(x);
+}
+
+static const struct executor_ops predict_ops = {
+	.name = "predict",
+	.summary = "a cost model of MODEL on DEVICE, from its shape (-m, -d, --tp)",
+	.times = "predicted",
+	.step_ns = predict_step_ns,
+	.decode = predict_decode,
+	.free = predict_free,
+};
+
+/* `count` GEMMs of rows x k by k x n in the model's type. */
+static struct gemm gemm_of(const struct model *m, const struct device *d, int64_t count, int64_t k,
+			   int64_t n)
+{
+	double bytes_ns = (double)m->dtype_bytes / d->gemm_bytes_s * 1e9;
+	return (struct gemm){
+		.count = (double)count,
+		.t0_ns = d->gemm_t0_ns,
+		.weight_ns = (double)k * (double)n * bytes_ns,
+		.row_ns = (double)(k + n) * bytes_ns,
+		.flop_ns = 2 * (double)k * (double)n / d->gemm_flops * 1e9,
+	};
+}
+
+struct build {
+	struct cost *c;
+	const struct model *m;
+	const struct device *d;
+	int64_t tp;
+};
+
+static void add(const struct build *b, int64_t count, int64_t k, int64_t n)
+{
+	CHECK(b->c->n_linear < MAX_GEMMS, "%d GEMMs, room for %d", b->c->n_linear, MAX_GEMMS);
+	if (count > 0 && k > 0 && n > 0)
+		b->c->linear[b->c->n_linear++] = gemm_of(b->m, b->d, count, k, n);
+}
+
+static void add_gqa(const struct build *b)
+{
+	const struct model *m = b->m;
+	int64_t q = m->heads / b->tp * m->head_dim;
+	int64_t kv = model_local_kv_heads(m, b->tp) * m->head_dim;
+	add(b, m->layers, m->hidden, q + 2 * kv);
+	add(b, m->layers, q, m->hidden);
+}
+
+/* Down-projections in one GEMM; kv_b as one, whether it is absorbed into q and o (decode) or not.
+ */
+static void add_mla(const struct build *b)
+{
+	const struct model *m = b->m;
+	int64_t heads = m->heads / b->tp, q = heads * (m->nope_dim + m->rope_dim);
+	add(b, m->layers, m->hidden, (m->q_lora ? m->q_lora : q) + m->kv_lora + m->rope_dim);
+	add(b, m->layers, m->q_lora, q);
+	add(b, m->layers, m->kv_lora, heads * (m->nope_dim + m->v_dim));
+	add(b, m->layers, heads * m->v_dim, m->hidden);
+}
+
+static void add_mlp(const struct build *b, int64_t count, int64_t width)
+{
+	add(b, count, b->m->hidden, (b->m->gated ? 2 : 1) * width);
+	add(b, count, width, b->m->hidden);
+}
+
+static struct gemm expert_gemm(const struct build *b, int64_t count, int64_t k, int64_t n)
+{
+	struct gemm g = gemm_of(b->m, b->d, count, k, n);
+	g.row_ns *= (double)b->m->experts_active; /* each token passes through so many experts */
+	g.flop_ns *= (double)b->m->experts_active;
+	return g;
+}
+
+static void add_experts(const struct build *b, int64_t count)
+{
+	const struct model *m = b->m;
+	int64_t width = m->expert_inter / b->tp;
+	add(b, count, m->hidden, m->experts);
+	add_mlp(b, m->experts_shared ? count : 0, m->experts_shared * m->expert_inter / b->tp);
+	b->c->experts[0] = expert_gemm(b, count, m->hidden, (m->gated ? 2 : 1) * width);
+	b->c->experts[1] = expert_gemm(b, count, width, m->hidden);
+	b->c->n_experts = 2;
+	b->c->expert_count = (double)m->experts;
+	b->c->log_miss = log1p(-(double)m->experts_active / (double)m->experts);
+}
+
+/* Two ring all-reduces a layer over the activations of every token. */
+static void set_reduce(const struct build *b)
+{
+	double tp = (double)b->tp, calls = 2 * (double)b->m->layers;
+	double bytes = (double)(b->m->hidden * b->m->dtype_bytes);
+	if (b->tp == 1)
+		return;
+	b->c->reduce_ns = calls * b->d->link_latency_ns;
+	b->c->reduce_tok_ns = calls * 2 * (tp - 1) / tp * bytes / b->d->link_bytes_s * 1e9;
+}
+
+static void set_attention(const struct build *b, int64_t kv_bits)
+{
+	const struct model *m = b->m;
+	bool mla = m->attention == ATTENTION_MLA;
+	double heads = (double)(m->heads / b->tp), layers = (double)m->layers;
+	double flops_s = 0.5 * b->d->peak_flops, bytes_s = 0.9 * b->d->peak_bytes_s;
+	/* numbers multiplied for a (query, key) pair by one head: the score, and the value */
+	double prefill =
+		mla ? (double)(m->nope_dim + m->rope_dim + m->v_dim) : (double)(2 * m->head_dim);
+	double decode = mla ? (double)(2 * m->kv_lora + m->rope_dim) : prefill;
+	double memory_ns = (double)model_kv_token_bytes(m, b->tp, kv_bits) / bytes_s * 1e9;
+	double compute_ns = layers * 2 * heads * decode / flops_s * 1e9;
+	b->c->attend_ns = layers * b->d->gemm_t0_ns;
+	b->c->ctx_ns = memory_ns > compute_ns ? memory_ns : compute_ns;
+	b->c->pair_ns = layers * 2 * heads * prefill / flops_s * 1e9 / 2;
+}
+
+struct executor *cost_predict_new(const struct model *m, const struct device *d,
+				  const struct cost_want *w)
+{
+	struct cost *c = xcalloc(1, sizeof(*c));
+	const struct build b = {.c = c, .m = m, .d = d, .tp = w->tp};
+	int64_t dense = m->experts ? m->dense_layers : m->layers;
+	c->x = (struct executor){.ops = &predict_ops, .notes = "roofline"};
+	if (m->attention == ATTENTION_MLA)
+		add_mla(&b);
+	else
+		add_gqa(&b);
+	add_mlp(&b, dense, m->inter / w->tp);
+	if (m->layers > dense)
+		add_experts(&b, m->layers - dense);
+	c->head = gemm_of(m, d, 1, m->hidden, (m->vocab + w->tp - 1) / w->tp);
+	set_reduce(&b);
+	set_attention(&b, w->kv_bits);
+	return &c->x;
+}
+
+double cost_decode_floor_ns(const struct model *m, const struct device *d, int64_t tp)
+{
+	return (double)model_streamed_token_bytes(m, tp) / d->peak_bytes_s * 1e9;
+}

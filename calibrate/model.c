@@ -1,0 +1,33 @@
+#include "calibrate/model.h"
+#include "calibrate/models/list.h"
+#include <string.h>
+
+enum { MODELS = sizeof(model_table) / sizeof(model_table[0]) };
+
+const struct model *model_list(size_t *n)
+{
+	*n = MODELS;
+	return model_table;
+}
+
+static bool is_path(const char *name)
+{
+	size_t len = strlen(name);
+	return strchr(name, '/') || (len > 5 && strcmp(name + len - 5, ".json") == 0);
+}
+
+int model_load(struct model *m, const char *name, struct err *e)
+{
+	const char *names[MODELS];
+	for (size_t i = 0; i < MODELS; i++) {
+		if (strcmp(model_table[i].name, name) == 0) {
+			*m = model_table[i];
+			return 0;
+		}
+		names[i] = model_table[i].name;
+	}
+	if (is_path(name))
+		return model_config_load(m, name, e);
+	err_unknown(e, "model", name, names, MODELS);
+	return err_set(e, "%s, or the path of a config.json", e->text);
+}

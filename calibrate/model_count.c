@@ -1,0 +1,157 @@
+/* What a shape holds and caches, by arithmetic; tp = 1 counts the whole model. */
+
+#include "calibrate/model.h"
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+int64_t model_local_kv_heads(const struct model *m, int64_t tp)
+{
+	return tp >= m->kv_heads ? 1 : m->kv_heads / tp;
+}
+
+static int64_t matrix(int64_t in, int64_t out, bool bias)
+{
+	return in * out + (bias ? out : 0);
+}
+
+static int64_t norm(const struct model *m, int64_t width)
+{
+	return m->norm_bias ? 2 * width : width;
+}
+
+static int64_t gqa_params(const struct model *m, int64_t tp)
+{
+	int64_t q = m->heads / tp * m->head_dim;
+	int64_t kv = model_local_kv_heads(m, tp) * m->head_dim;
+	int64_t n = matrix(m->hidden, q + 2 * kv, m->qkv_bias) + matrix(q, m->hidden, m->o_bias);
+	return n + (m->qk_norm ? 2 * norm(m, m->head_dim) : 0);
+}
+
+/* The down-projections and their norms are on every device, what is made from them is split by
+ * heads. */
+static int64_t mla_params(const struct model *m, int64_t tp)
+{
+	int64_t heads = m->heads / tp, q = heads * (m->nope_dim + m->rope_dim);
+	int64_t n = m->q_lora ? m->hidden * m->q_lora + norm(m, m->q_lora) + m->q_lora * q
+			      : m->hidden * q;
+	n += m->hidden * (m->kv_lora + m->rope_dim) + norm(m, m->kv_lora);
+	n += m->kv_lora * heads * (m->nope_dim + m->v_dim);
+	return n + heads * m->v_dim * m->hidden;
+}
+
+static int64_t mlp_params(const struct model *m, int64_t width)
+{
+	int64_t up = matrix(m->hidden, width, m->mlp_bias);
+	return (m->gated ? 2 * up : up) + matrix(width, m->hidden, m->mlp_bias);
+}
+
+/* `experts` of the routed ones are counted: all, or those of one token. */
+static int64_t moe_params(const struct model *m, int64_t tp, int64_t experts)
+{
+	int64_t router = m->hidden * m->experts + (m->router_bias ? m->experts : 0);
+	int64_t n = router + experts * mlp_params(m, m->expert_inter / tp);
+	if (m->experts_shared)
+		n += mlp_params(m, m->experts_shared * m->expert_inter / tp);
+	return n;
+}
+
+static int64_t layers_params(const struct model *m, int64_t tp, int64_t experts)
+{
+	int64_t attention = m->attention == ATTENTION_MLA ? mla_params(m, tp) : gqa_params(m, tp);
+	int64_t every = attention + (m->one_norm ? 1 : 2) * norm(m, m->hidden);
+	int64_t dense = m->experts ? m->dense_layers : m->layers;
+	int64_t n = m->layers * every + dense * mlp_params(m, m->inter / tp);
+	if (m->layers > dense)
+		n += (m->layers - dense) * moe_params(m, tp, experts);
+	return n;
+}
+
+static int64_t embedding_params(const struct model *m, int64_t tp)
+{
+	return ceil_div(m->vocab, tp) * m->hidden;
+}
+
+/* Everything but what is only looked up: a separate embedding and learned positions. */
+static int64_t streamed_params(const struct model *m, int64_t tp, int64_t experts)
+{
+	int64_t head_bias = m->head_bias ? ceil_div(m->vocab, tp) : 0;
+	return layers_params(m, tp, experts) + norm(m, m->hidden) + embedding_params(m, tp) +
+	       head_bias;
+}
+
+static int64_t all_params(const struct model *m, int64_t tp, int64_t experts)
+{
+	int64_t looked_up = m->positions * m->hidden + (m->tied ? 0 : embedding_params(m, tp));
+	return streamed_params(m, tp, experts) + looked_up;
+}
+
+int64_t model_params(const struct model *m)
+{
+	return all_params(m, 1, m->experts);
+}
+
+int64_t model_active_params(const struct model *m)
+{
+	return all_params(m, 1, m->experts_active);
+}
+
+int64_t model_weights_bytes(const struct model *m, int64_t tp)
+{
+	return all_params(m, tp, m->experts) * m->dtype_bytes;
+}
+
+int64_t model_streamed_bytes(const struct model *m, int64_t tp)
+{
+	return streamed_params(m, tp, m->experts) * m->dtype_bytes;
+}
+
+int64_t model_streamed_token_bytes(const struct model *m, int64_t tp)
+{
+	return streamed_params(m, tp, m->experts_active) * m->dtype_bytes;
+}
+
+int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits)
+{
+	int64_t elements = m->attention == ATTENTION_MLA
+				   ? m->layers * (m->kv_lora + m->rope_dim)
+				   : 2 * m->layers * model_local_kv_heads(m, tp) * m->head_dim;
+	if (kv_bits == 16)
+		return elements * m->dtype_bytes;
+	int64_t scale_bits = kv_bits <= 4 ? ceil_div(elements, 32) * 32 : 0;
+	return ceil_div(elements * kv_bits + scale_bits, 8);
+}
+
+int model_check_tp(const struct model *m, int64_t tp, struct err *e)
+{
+	if (tp < 1)
+		return err_set(e, "tp is %lld: it must be at least 1", (long long)tp);
+	const struct {
+		const char *what;
+		int64_t n;
+	} split[] = {
+		{"attention heads", m->heads},
+		{"MLP width", m->experts && !m->dense_layers ? 0 : m->inter},
+		{"expert width", m->experts ? m->expert_inter : 0},
+	};
+	for (size_t i = 0; i < sizeof(split) / sizeof(split[0]); i++)
+		if (split[i].n % tp)
+			return err_set(e, "tp %lld does not divide the %s of %s, %lld",
+				       (long long)tp, split[i].what, m->name,
+				       (long long)split[i].n);
+	if (m->attention == ATTENTION_GQA && m->kv_heads % tp && tp % m->kv_heads)
+		return err_set(e,
+			       "tp %lld neither divides the KV heads of %s, %lld, nor is a "
+			       "multiple of them",
+			       (long long)tp, m->name, (long long)m->kv_heads);
+	return 0;
+}
+
+int model_check_kv_bits(int64_t kv_bits, struct err *e)
+{
+	if (kv_bits == 16 || kv_bits == 8 || kv_bits == 4 || kv_bits == 2)
+		return 0;
+	return err_set(e, "KV bits are %lld: they must be 16, 8, 4 or 2", (long long)kv_bits);
+}
