@@ -46,8 +46,11 @@ int store_sample(struct store *s, const struct sample *p, struct err *e);
 int store_bin(struct store *s, const struct histogram_bin *b, struct err *e);
 
 /*
- * Makes the run visible, and sets sum->run_id to the id it got. `wall_s` and `started` (ISO 8601,
- * UTC) are the facts about this computation itself; comparisons leave their columns out.
+ * Makes the run visible, and sets sum->run_id to the id it got; once, as the last thing. A field
+ * that both structs have is stored as the summary has it. `wall_s` and `started` (ISO 8601, UTC)
+ * are the facts about this computation itself; comparisons leave their columns out. After an error
+ * nothing of the run is in the file, and where that was the file's fault (a full disk) it may be
+ * called again.
  */
 int store_commit(struct store *s, const struct run_info *info, struct summary *sum,
 		 const char *started, double wall_s, struct err *e);
@@ -55,8 +58,16 @@ int store_commit(struct store *s, const struct run_info *info, struct summary *s
 /* Without a commit before, nothing of the run remains. NULL is allowed. */
 void store_close(struct store *s);
 
-/* The `omnibus compare` side: reads the summary rows of the given runs (n == 0: all of them). */
-int store_summaries(const char *path, const int64_t *ids, size_t n, struct summary **rows,
-		    size_t *n_rows, struct err *e); /* the caller frees *rows */
+/*
+ * Reading (`omnibus compare`): the runs of these ids, in this order; n == 0: all of them by id. The
+ * caller frees *runs. The file must exist, and its content stays as it is. No run at all, or an id
+ * that is not there, is an error that says which there are.
+ */
+struct stored_run {
+	struct summary summary;
+	struct run_info info;
+};
+int store_read(const char *path, const int64_t *ids, size_t n, struct stored_run **runs,
+	       size_t *n_runs, struct err *e);
 
 #endif

@@ -1,0 +1,55 @@
+/*
+ * db.h: what the writing and the reading side of the results database share: waiting for others,
+ * and the sentence for a failure. Inside results/ only.
+ */
+#ifndef RESULTS_DB_H
+#define RESULTS_DB_H
+
+#include <sqlite3.h>
+
+#include "results/field.h"
+#include "sim/err.h"
+
+/* As schema.sql sets them. */
+enum { DB_APPLICATION_ID = 0x6f6d6e69, DB_SCHEMA_VERSION = 1 };
+
+enum db_owner {
+	DB_EMPTY, /* no tables: ours to fill */
+	DB_OURS,
+	DB_NEWER, /* ours, of a schema this program does not know */
+	DB_FOREIGN,
+};
+
+/*
+ * Opens with SQLite's flags; every wait for another process is without limit from here on. NULL and
+ * a sentence on failure.
+ */
+sqlite3 *db_open(const char *path, int flags, struct err *e);
+
+/* Executes; a statement that finds the file busy is begun again until it is not. SQLite's code. */
+int db_exec(sqlite3 *db, const char *sql);
+
+/* Prepares; what fails here other than by the file's fault is a broken invariant. SQLite's code. */
+int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
+
+/* Whose file it is; SQLite's code. */
+int db_owner(sqlite3 *db, enum db_owner *owner);
+
+/* The sentence for a file that is not ours. Always -1. */
+int db_refuse(const char *path, enum db_owner owner, struct err *e);
+
+/* "results.db: <what>: <why the last call failed>". Always -1. */
+int db_fail(sqlite3 *db, const char *path, const char *what, struct err *e);
+
+/*
+ * A SELECT of, or INSERT of `?`s for, these fields: "a","b" or ?,?. `skip` says which ones to leave
+ * out and may be NULL.
+ */
+void db_names(sqlite3_str *sql, const struct field *fields, bool (*skip)(const char *name));
+
+/* Binds a field's value to a parameter, NULL as NULL; column `i` of a row into a field, and back.
+ */
+int db_bind(sqlite3_stmt *statement, int i, const struct field *f, const void *row);
+void db_column(sqlite3_stmt *statement, int i, const struct field *f, void *row);
+
+#endif

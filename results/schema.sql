@@ -1,0 +1,218 @@
+-- The results database of omnibus: one SQLite file, any number of runs, written by any number of
+-- processes at once. `sqlite3 FILE .schema` prints this text; README.md has queries to start from.
+--
+-- A run appears in one transaction when it is complete; nothing is ever changed afterwards. To drop
+-- one with all its rows: PRAGMA foreign_keys = ON; DELETE FROM run WHERE id = 3;
+--
+-- Times in _ns are integer nanoseconds of simulated time from the first arrival, times in _s are
+-- seconds, rates in _rps are a second. NULL: not known, not asked for, or it did not come to that.
+
+PRAGMA application_id = 1869442665; -- "omni"
+PRAGMA user_version = 1;            -- of this schema
+
+-- One row a run: every setting, so that it can be repeated.
+CREATE TABLE run (
+	id INTEGER PRIMARY KEY,
+	policy TEXT,                 -- policy, shape or preset, as the user named it
+	params TEXT,                 -- all its parameters, k=v, canonical
+	executor TEXT,               -- where step times come from: fixed, predict, ...
+	executor_params TEXT,        -- all its parameters, k=v, canonical
+	notes TEXT,                  -- what must be said beside the numbers: oracle, roofline, ...
+	model TEXT,
+	device TEXT,
+	tp INTEGER,                  -- devices an instance is split over
+	instances INTEGER,           -- copies of the model
+	router TEXT,                 -- how requests are spread over instances
+	trace TEXT,                  -- file or generator, as the user named it
+	trace_format TEXT,           -- format it was read as
+	trace_hash TEXT,             -- of the requests as simulated, 16 hex digits
+	trace_rows INTEGER,          -- rows of the trace that were read
+	skipped_zero INTEGER,        -- rows skipped because they have no output token
+	skipped_zero_prompt INTEGER, -- rows skipped because they have no prompt token
+	left_out INTEGER,            -- rows outside --skip, --limit and --window
+	hash_block INTEGER,          -- tokens a prefix hash stands for; NULL without hashes
+	rate_rps REAL,               -- --rate; NULL: as recorded; Inf: all at once
+	speed REAL,                  -- --speed, factor on the trace's clock; NULL: as recorded
+	closed_loop INTEGER,         -- --closed-loop, requests in flight; NULL: open loop
+	skip INTEGER,                -- --skip, rows left out at the start
+	"limit" INTEGER,             -- --limit, rows taken at most; NULL: all
+	window_from_s REAL,          -- --window, start, s of the trace; NULL: its start
+	window_to_s REAL,            -- --window, end, s of the trace; NULL: its end
+	seed INTEGER,                -- of every random stream
+	horizon_s REAL,              -- --horizon, simulated s; NULL: until all is done
+	max_model_len INTEGER,       -- --max-model-len, prompt and output tokens; NULL: no limit
+	too_long TEXT,               -- what becomes of longer requests: reject or truncate
+	too_long_rejected INTEGER,   -- requests rejected for it
+	too_long_truncated INTEGER,  -- requests whose output was cut for it
+	max_tokens TEXT,             -- --max-tokens: a number, model or output
+	kv_blocks INTEGER,           -- KV blocks of an instance
+	block_tok INTEGER,           -- slots of a block, tokens
+	kv_token_bytes INTEGER,      -- KV bytes a token, on all devices of an instance together
+	utilization REAL,            -- --utilization, share of the device memory used
+	reserve_bytes INTEGER,       -- --reserve, kept for activations
+	slo_ttft_s REAL,             -- --slo targets; NULL: none
+	slo_tpot_s REAL,
+	slo_e2e_s REAL,
+	slo_maxgap_s REAL,           -- longest gap between two deliveries of a request
+	program_version TEXT,
+	-- Facts about the computation itself. They differ from run to run: leave them out of comparisons.
+	started TEXT,                -- ISO 8601, UTC
+	wall_s REAL                  -- time it took
+);
+
+-- One row a run: what came out. a arrival, s first scheduled, f first token, c last token delivered,
+-- n output tokens. Means and percentiles are over completed requests (TPOT: those with n > 1).
+CREATE TABLE metric (
+	run_id INTEGER PRIMARY KEY REFERENCES run(id) ON DELETE CASCADE,
+	times TEXT,                  -- what the step times are: predicted, measured or fixed
+	requests INTEGER,            -- that arrived: completed + rejected + unfinished
+	completed INTEGER,           -- last token delivered
+	rejected INTEGER,            -- could never be served, or longer than max_model_len
+	unfinished INTEGER,          -- waiting or running when it ended
+	offered_rps REAL,            -- (requests - 1) / (last arrival - first); Inf: all at once
+	throughput_rps REAL,         -- completed / (last completion - first arrival)
+	output_tps REAL,             -- output tokens over the same time
+	goodput_rps REAL,            -- requests that met every target over the same time; NULL: no target
+	attainment REAL,             -- requests that met every target / requests; NULL: no target
+	ttft_mean_s REAL,            -- f - a
+	ttft_p50_s REAL,
+	ttft_p90_s REAL,
+	ttft_p99_s REAL,
+	tpot_mean_s REAL,            -- (c - f) / (n - 1)
+	tpot_p50_s REAL,
+	tpot_p90_s REAL,
+	tpot_p99_s REAL,
+	itl_mean_s REAL,             -- every gap between consecutive tokens, pooled
+	itl_p50_s REAL,
+	itl_p99_s REAL,
+	e2e_mean_s REAL,             -- c - a
+	e2e_p50_s REAL,
+	e2e_p99_s REAL,
+	norm_latency_mean_s REAL,    -- (c - a) / n
+	queue_mean_s REAL,           -- s - a
+	queue_p99_s REAL,
+	preemptions INTEGER,         -- of all kinds
+	steps INTEGER,               -- of all instances
+	makespan_s REAL,             -- last completion - first arrival
+	kv_util_mean REAL,           -- share of the KV blocks in use, mean over steps
+	batch_mean REAL,             -- requests in a step, mean over steps
+	bound TEXT,                  -- what refused the head of the queue for most of the time: seats, kv,
+	                             -- tokens, link; arrivals: nothing waited
+	saturated INTEGER,           -- 1: the backlog grows over the second half of the arrivals by more
+	                             -- than 5% of the offered rate
+	throughput_steady_rps REAL,  -- completed requests a second, ramp and drain cut
+	recomputed_tok INTEGER,      -- tokens prefilled again after preemptions
+	percentiles TEXT             -- exact or histogram (ITL always is one), within 0.1%
+);
+
+-- One row a request, unless the run was made with --requests none.
+CREATE TABLE request (
+	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+	idx INTEGER NOT NULL,        -- row of the trace after selection, from 0
+	arrive_ns INTEGER NOT NULL,  -- a
+	schedule_ns INTEGER,         -- s, start of the first step that computes some of it
+	first_token_ns INTEGER,      -- f
+	finish_ns INTEGER,           -- c
+	prompt_tok INTEGER NOT NULL,
+	output_tok INTEGER NOT NULL, -- n
+	cached_tok INTEGER,          -- prompt tokens found in a prefix cache
+	preemptions INTEGER,
+	instance INTEGER,            -- that served it; of several, the last
+	max_gap_ns REAL,             -- longest gap between two deliveries
+	status TEXT NOT NULL,        -- completed, rejected or unfinished
+	PRIMARY KEY (run_id, idx)
+) WITHOUT ROWID;
+
+-- The state of an instance, looked at now and then: a bounded number of rows a run.
+CREATE TABLE sample (
+	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+	t_ns INTEGER NOT NULL,
+	instance INTEGER NOT NULL,
+	running INTEGER,             -- requests admitted and not done
+	waiting INTEGER,             -- requests in its queue
+	kv_blocks INTEGER            -- KV blocks in use
+);
+CREATE INDEX sample_time ON sample(run_id, instance, t_ns);
+
+-- Log-linear histograms, the bins that are not empty. itl is always there.
+CREATE TABLE histogram (
+	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+	metric TEXT NOT NULL,        -- itl, ttft, ...
+	low_ns REAL NOT NULL,        -- values from here
+	high_ns REAL NOT NULL,       -- to below here
+	count INTEGER NOT NULL,
+	PRIMARY KEY (run_id, metric, low_ns)
+) WITHOUT ROWID;
+
+-- The columns of `omnibus run -o csv` and `omnibus compare`.
+CREATE VIEW summary AS
+SELECT
+	run_id, policy, params, times, model, device, requests, completed, rejected, unfinished,
+	offered_rps, throughput_rps, output_tps, goodput_rps, attainment,
+	ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s,
+	tpot_mean_s, tpot_p50_s, tpot_p90_s, tpot_p99_s,
+	itl_mean_s, itl_p50_s, itl_p99_s,
+	e2e_mean_s, e2e_p50_s, e2e_p99_s,
+	norm_latency_mean_s, queue_mean_s, queue_p99_s,
+	preemptions, steps, makespan_s, kv_util_mean, batch_mean, bound, saturated,
+	throughput_steady_rps, recomputed_tok, percentiles, notes
+FROM run JOIN metric ON metric.run_id = run.id;
+
+-- One row a stored request with its latencies, and whether it met each target of its run: 1 or 0,
+-- NULL where the run has no such target. A value equal to its target meets it; one output token has
+-- no TPOT and meets any; what was not completed meets none. `good`: it met all of them.
+CREATE VIEW request_latency AS
+SELECT
+	*,
+	CASE WHEN coalesce(ttft_met, tpot_met, e2e_met, maxgap_met) IS NOT NULL THEN
+		coalesce(ttft_met, 1) AND coalesce(tpot_met, 1) AND coalesce(e2e_met, 1)
+		AND coalesce(maxgap_met, 1)
+	END AS good
+FROM (
+	SELECT
+		run_id, idx, status, prompt_tok, output_tok, preemptions, instance,
+		arrive_ns / 1e9 AS arrive_s,
+		(schedule_ns - arrive_ns) / 1e9 AS queue_s,
+		(first_token_ns - arrive_ns) / 1e9 AS ttft_s,
+		(finish_ns - first_token_ns) / 1e9 / nullif(output_tok - 1, 0) AS tpot_s,
+		(finish_ns - arrive_ns) / 1e9 AS e2e_s,
+		max_gap_ns / 1e9 AS max_gap_s,
+		CASE WHEN slo_ttft_s IS NOT NULL THEN status = 'completed'
+			AND first_token_ns - arrive_ns <= round(slo_ttft_s * 1e9) END AS ttft_met,
+		CASE WHEN slo_tpot_s IS NOT NULL THEN status = 'completed'
+			AND finish_ns - first_token_ns <= round(slo_tpot_s * 1e9) * (output_tok - 1)
+			END AS tpot_met,
+		CASE WHEN slo_e2e_s IS NOT NULL THEN status = 'completed'
+			AND finish_ns - arrive_ns <= round(slo_e2e_s * 1e9) END AS e2e_met,
+		CASE WHEN slo_maxgap_s IS NOT NULL THEN status = 'completed'
+			AND coalesce(max_gap_ns, 0) <= round(slo_maxgap_s * 1e9) END AS maxgap_met
+	FROM request JOIN run ON run.id = request.run_id
+);
+
+-- One row a run: the share of its requests that met each target, and all of them together, counted
+-- from the request rows. NULL: no such target, or no request rows.
+CREATE VIEW slo AS
+SELECT
+	run_id, policy, params,
+	slo_ttft_s, avg(ttft_met) AS ttft_attainment,
+	slo_tpot_s, avg(tpot_met) AS tpot_attainment,
+	slo_e2e_s, avg(e2e_met) AS e2e_attainment,
+	slo_maxgap_s, avg(maxgap_met) AS maxgap_attainment,
+	avg(good) AS attainment, sum(good) AS good, count(*) AS requests
+FROM request_latency JOIN run ON run.id = run_id
+GROUP BY run_id
+UNION ALL
+SELECT
+	id, policy, params, slo_ttft_s, NULL, slo_tpot_s, NULL, slo_e2e_s, NULL, slo_maxgap_s, NULL,
+	NULL, NULL, 0
+FROM run
+WHERE NOT EXISTS (SELECT 1 FROM request WHERE request.run_id = run.id);
+
+-- Latency against offered rate: one curve for each policy and its parameters, model, device, trace.
+CREATE VIEW latency_curve AS
+SELECT
+	policy, params, model, device, trace, offered_rps, run_id,
+	norm_latency_mean_s, ttft_p50_s, ttft_p99_s, tpot_p50_s, tpot_p99_s, e2e_p50_s, e2e_p99_s,
+	throughput_rps, goodput_rps, attainment, saturated
+FROM run JOIN metric ON metric.run_id = run.id
+ORDER BY policy, params, model, device, trace, offered_rps, run_id;
