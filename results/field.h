@@ -43,10 +43,10 @@ int format_parse(const char *name);
 
 /*
  * Prints `n` structs (an array of pointers) as a table in one go, header first where the format has
- * one. csv and jsonl give doubles with 15 significant digits, md with 4; NULL is an empty csv
- * field, a JSON null, "-" in md. An infinity is `inf` in csv and md, and null in jsonl, which has
- * no number for it. csv quotes as RFC 4180 does, with \n as the end of a line. `fields` ends with a
- * NULL name. Returns -1 when the stream failed.
+ * one. csv and jsonl give doubles with 15 significant digits, md with 4, or whole from 1000 on;
+ * NULL is an empty csv field, a JSON null, "-" in md. An infinity is `inf` in csv and md, and null
+ * in jsonl, which has no number for it. csv quotes as RFC 4180 does, with \n as the end of a line.
+ * `fields` ends with a NULL name. Returns -1 when the stream failed.
  */
 int fields_print(FILE *out, enum format format, const struct field *fields, const void *const *rows,
 		 size_t n);
