@@ -1,8 +1,9 @@
 /*
  * trace.h: a stream of requests, from a file, standard input or a generator.
  *
- * One call a row; memory does not grow with the file. The kind of a file is told from its content,
- * never from its name; .gz and .zst are decompressed on the way, also told by content.
+ * One call a row; memory does not grow with the file (but for `sort`). The kind of a file is told
+ * from its content, never from its name; .gz and .zst are decompressed on the way, also told by
+ * content.
  */
 #ifndef TRACES_TRACE_H
 #define TRACES_TRACE_H
@@ -16,28 +17,27 @@ struct trace_row {
 	int64_t prompt_tok; /* >= 1 */
 	int64_t output_tok; /* >= 1 */
 	int64_t max_tok;    /* the client's limit on output tokens, 0 where the trace has none */
-	int64_t line;       /* of the file, from 1; 0 from a generator */
+	int64_t line;	    /* of the file, from 1; 0 from a generator */
 	const uint64_t *hash_ids; /* prefix blocks, valid until the next call; NULL: none */
 	int64_t n_hash_ids;
 };
 
-enum trace_unit { TRACE_S, TRACE_MS, TRACE_US, TRACE_NS };
-
-/* Everything that decides what comes out. Zero it, fill in what is wanted; strings stay the caller's. */
+/* Everything that decides what comes out. Zero it, fill in what is wanted; strings stay the
+ * caller's. */
 struct trace_spec {
 	const char *source;  /* a path, "-", or "synth:NAME[,k=v...]" */
 	const char *columns; /* "arrival=..,prompt=..,output=..[,max_tokens=..],unit=s" or NULL */
-	bool sort;           /* sort by arrival (holds the rows in memory) instead of refusing */
-	int64_t skip;        /* selected rows to leave out at the start */
-	int64_t limit;       /* rows to give at most; 0: all */
-	bool window;         /* only rows that arrive in [from_ns, to_ns) after the file's first row */
-	int64_t window_from_ns, window_to_ns;
-	uint64_t seed;       /* of generators; a seed= in the source wins */
-	int64_t hash_block;  /* tokens a hash id stands for; 0: the format's own */
+	bool sort;	     /* sort by arrival (holds the rows in memory) instead of refusing */
+	int64_t skip;	     /* selected rows to leave out at the start */
+	int64_t limit;	     /* rows to give at most, the rest is not read; 0: all */
+	bool window; /* only rows that arrive in [from_ns, to_ns) after the file's first row */
+	int64_t window_from_ns, window_to_ns; /* nothing is read behind the end of the window */
+	uint64_t seed;			      /* of generators; a seed= in the source wins */
+	int64_t hash_block;		      /* tokens a hash id stands for; 0: the format's own */
 	/*
-	 * Arrivals are scaled by a factor a row, in this order of precedence: rate_rps > 0 scales the
-	 * gaps so that (n-1)/(last-first) is that rate (needs one more pass); rate_inf puts all at 0;
-	 * speed > 0 divides every arrival.
+	 * Arrivals are scaled by a factor a row, in this order of precedence: rate_rps > 0 scales
+	 * the gaps so that (n-1)/(last-first) is that rate (needs one more pass); rate_inf puts all
+	 * at 0; speed > 0 divides every arrival.
 	 */
 	double rate_rps, speed;
 	bool rate_inf;
@@ -45,13 +45,13 @@ struct trace_spec {
 
 /* What was seen so far; complete once trace_next() has returned 0. */
 struct trace_counts {
-	int64_t rows;         /* given */
-	int64_t skipped_zero; /* rows without output tokens (failed calls): skipped */
-	int64_t skipped_zero_prompt; /* rows without prompt tokens: skipped */
-	int64_t left_out;     /* by skip, limit and window */
-	int64_t first_ns, last_ns; /* of the rows given, as given */
+	int64_t rows;			/* given */
+	int64_t skipped_zero;		/* rows without output tokens (failed calls): skipped */
+	int64_t skipped_zero_prompt;	/* rows without prompt tokens: skipped */
+	int64_t left_out;		/* read, but left out by skip and window */
+	int64_t first_ns, last_ns;	/* of the rows given, as given */
 	int64_t prompt_tok, output_tok; /* totals of the rows given */
-	uint64_t hash;        /* FNV-1a over (arrival before scaling, prompt, output) of the rows given */
+	uint64_t hash; /* FNV-1a, by 64-bit words (arrival before scaling, prompt, output), mixed */
 };
 
 struct trace;
@@ -63,13 +63,25 @@ struct trace;
  */
 struct trace *trace_open(const struct trace_spec *spec, struct err *e);
 
-/* 1: a row; 0: the end; -1: a sentence. */
+/* 1: a row; 0: the end; -1: a sentence. That no row was selected is an error, not an end. */
 int trace_next(struct trace *t, struct trace_row *row, struct err *e);
 
 const struct trace_counts *trace_counts(const struct trace *t);
-const char *trace_format(const struct trace *t); /* "azure-csv", "mooncake-jsonl", "synth", ... */
-double trace_progress(const struct trace *t);    /* 0 to 1, of the bytes or rows to come */
-void trace_close(struct trace *t);
+const char *
+trace_format(const struct trace *t); /* "azure-csv", "mooncake-jsonl", "synth:NAME", ... */
+int64_t trace_hash_block(const struct trace *t); /* tokens a hash id stands for; 0: no hash ids */
+/*
+ * The first given row's arrival by the source's own clock (ns), known after the first row;
+ * `wall_clock` says that this clock counts from 1970 UTC.
+ */
+int64_t trace_base_ns(const struct trace *t, bool *wall_clock);
+double trace_progress(const struct trace *t); /* 0 to 1, of the bytes or rows to come */
+void trace_close(struct trace *t);	      /* NULL is allowed */
+
+/* "FROM:TO" in seconds, decimals exact, either side may be empty, into the window of the spec. */
+int trace_parse_window(const char *text, struct trace_spec *spec, struct err *e);
+/* Checks the text of --columns (which trace_open would refuse) and puts it into the spec. */
+int trace_parse_columns(const char *text, struct trace_spec *spec, struct err *e);
 
 /* Names for `list traces`: formats and generators, each with one line; ends with a NULL name. */
 struct trace_kind {

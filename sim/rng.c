@@ -1,0 +1,25 @@
+/* rng.c: see rng.h. */
+#include "sim/rng.h"
+#include "sim/err.h"
+
+/* Spreads every bit of the input over the output (the finaliser of SplitMix64). */
+static uint64_t mix(uint64_t x)
+{
+	x += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+gsl_rng *rng_new(uint64_t seed, const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a of the name */
+	for (const char *p = name; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	gsl_rng *r = gsl_rng_alloc(gsl_rng_taus2);
+	CHECK(r, "no memory for the random stream %s", name);
+	/* taus2 takes 32 bits of a seed, so both halves go into them. */
+	uint64_t s = mix(hash ^ mix(seed));
+	gsl_rng_set(r, (unsigned long)((s ^ (s >> 32)) & 0xffffffff));
+	return r;
+}

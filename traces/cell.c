@@ -1,0 +1,96 @@
+/* cell.c: one value of a row: checked, turned into an integer, or named in a sentence. */
+#include "traces/number.h"
+#include "traces/source.h"
+#include <stdarg.h>
+#include <string.h>
+
+const char *show_text(const char *text, size_t len, char out[SHOWN_SIZE])
+{
+	static const char dots[] = "...";
+	size_t n = 0, room = SHOWN_SIZE - sizeof(dots);
+	for (; n < len && n < room; n++)
+		out[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+	if (n < len) {
+		memcpy(out + n, dots, sizeof(dots));
+		n += sizeof(dots) - 1;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+int cell_refuse(const struct cell *c, struct err *e, const char *fmt, ...)
+{
+	char rest[512], name[SHOWN_SIZE] = "", where[SHOWN_SIZE + 32];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(rest, sizeof(rest), fmt, ap);
+	va_end(ap);
+	if (c->name)
+		show_text(c->name, strlen(c->name), name);
+	if (c->column == 0)
+		snprintf(where, sizeof(where), "field %s", name);
+	else if (c->name)
+		snprintf(where, sizeof(where), "column %lld (%s)", (long long)c->column, name);
+	else
+		snprintf(where, sizeof(where), "column %lld", (long long)c->column);
+	return err_set(e, "%s:%lld: %s: %s", c->file, (long long)c->line, where, rest);
+}
+
+static int refuse_value(const struct cell *c, const char *problem, const char *expected,
+			struct err *e)
+{
+	char shown[SHOWN_SIZE];
+	if (c->len == 0)
+		return cell_refuse(c, e, "is empty: expected %s", expected);
+	return cell_refuse(c, e, "'%s' %s: expected %s", show_text(c->text, c->len, shown), problem,
+			   expected);
+}
+
+static const char *const problems[] = {
+	[NUMBER_NOT] = "is not one",
+	[NUMBER_NEGATIVE] = "is negative",
+	[NUMBER_BIG] = "is too large",
+};
+
+int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
+{
+	static const char expected[] = "a whole number of tokens from 0 to 1000000000";
+	bool exact = true;
+	enum number_result r = number_decimal(c->text, c->len, 0, NUMBER_TOK_MAX, tok, &exact);
+	if (r == NUMBER_NOT)
+		return refuse_value(c, "is not a number", expected, e);
+	if (r != NUMBER_OK)
+		return refuse_value(c, problems[r], expected, e);
+	if (!exact)
+		return refuse_value(c, "is not whole", expected, e);
+	return 0;
+}
+
+static int arrival_clock(const struct cell *c, int64_t *ns, struct err *e)
+{
+	static const char expected[] = "a timestamp such as 2023-11-16 18:17:03.9799600 (or with a "
+				       "zone, +00:00), 1970 to 2169";
+	enum number_result r = number_clock(c->text, c->len, ns);
+	return r == NUMBER_OK ? 0 : refuse_value(c, problems[r], expected, e);
+}
+
+int cell_arrival(const struct cell *c, enum clock *clock, int64_t *ns, struct err *e)
+{
+	static const struct {
+		int shift;
+		const char *expected;
+	} units[] = {
+		[CLOCK_S] = {9, "an arrival in seconds, 0 to 200 years"},
+		[CLOCK_MS] = {6, "an arrival in milliseconds, 0 to 200 years"},
+		[CLOCK_US] = {3, "an arrival in microseconds, 0 to 200 years"},
+		[CLOCK_NS] = {0, "an arrival in nanoseconds, 0 to 200 years"},
+	};
+	bool exact;
+	if (*clock == CLOCK_UNKNOWN)
+		*clock = memchr(c->text, ':', c->len) ? CLOCK_WALL : CLOCK_S;
+	if (*clock == CLOCK_WALL)
+		return arrival_clock(c, ns, e);
+	enum number_result r =
+		number_decimal(c->text, c->len, units[*clock].shift, NUMBER_NS_MAX, ns, &exact);
+	return r == NUMBER_OK ? 0 : refuse_value(c, problems[r], units[*clock].expected, e);
+}

@@ -1,0 +1,21 @@
+/* kinds.c: the one list of formats and generators. */
+#include "traces/source.h"
+
+const struct trace_kind trace_kinds[N_KINDS + 1] = {
+	[KIND_AZURE_CSV] = {"azure-csv", "Azure LLM inference traces of 2023 and 2024: "
+					 "TIMESTAMP,ContextTokens,GeneratedTokens"},
+	[KIND_OMNIBUS_CSV] = {"csv", "our own: arrive_s,prompt_tok,output_tok[,max_tok]"},
+	[KIND_CSV] = {"columns-csv", "any CSV, its columns named by --columns"},
+	[KIND_MOONCAKE] = {"mooncake-jsonl", "timestamp (ms), input_length, output_length, "
+					     "hash_ids of 512 tokens, the last one partial"},
+	[KIND_NS_JSONL] = {"ns-jsonl",
+			   "arrival_time_ns, input_length, output_length, hash_ids16 of "
+			   "16 tokens, full ones only"},
+	[KIND_JSONL] = {"columns-jsonl", "any JSON lines, their fields named by --columns"},
+	[KIND_AZURE_CONV] = {"synth:azure-conv", "lengths and gaps fitted to Azure's chat trace of "
+						 "2023, 5.53 requests/s"},
+	[KIND_POISSON] = {"synth:poisson", "Poisson arrivals, lengths as given"},
+	[KIND_GAMMA] = {"synth:gamma",
+			"gamma gaps of coefficient of variation cv, lengths as given"},
+	[KIND_CONSTANT] = {"synth:constant", "equal gaps, lengths as given"},
+};

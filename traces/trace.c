@@ -1,0 +1,285 @@
+/* trace.c: selection, order, scaling and counting over any source of rows. */
+#include "traces/trace.h"
+#include "traces/number.h"
+#include "traces/sorted.h"
+#include "traces/source.h"
+#include <math.h>
+#include <string.h>
+
+struct trace {
+	struct trace_spec spec;
+	struct source *source;
+	struct trace_counts counts;
+	int64_t read;	       /* rows seen */
+	int64_t first_read_ns; /* of the first row seen: windows count from there */
+	int64_t last_read_ns, last_read_line;
+	int64_t to_skip;
+	int64_t base_ns; /* of the first row given */
+	double factor;	 /* arrivals are multiplied by it; 1: they stay integers */
+	bool ended;
+};
+
+static const char *spec_name(const struct trace_spec *spec)
+{
+	return strcmp(spec->source, "-") == 0 ? "standard input" : spec->source;
+}
+
+static int check_spec(const struct trace_spec *s, struct err *e)
+{
+	if (!s->source || !*s->source)
+		return err_set(e, "no trace is given: expected a file, \"-\" or synth:NAME");
+	if (s->skip < 0 || s->limit < 0)
+		return err_set(e, "%s: rows to skip and to read must not be negative", s->source);
+	if (s->hash_block < 0)
+		return err_set(e, "%s: the block of hash ids must be at least 1 token", s->source);
+	if (!(s->rate_rps >= 0) || isinf(s->rate_rps))
+		return err_set(e, "%s: the rate must be above 0 requests a second, or inf",
+			       s->source);
+	if (!(s->speed >= 0) || isinf(s->speed))
+		return err_set(e, "%s: the speed must be a number above 0", s->source);
+	return 0;
+}
+
+/* The first line that is not blank tells JSON from CSV; it will be read again. */
+static int first_line(struct input *in, char **line, struct err *e)
+{
+	size_t len;
+	int more;
+	do {
+		more = input_line(in, line, &len, e);
+		if (more < 0)
+			return -1;
+		if (more == 0)
+			return err_set(e,
+				       "%s: is empty: expected a trace (CSV with a header, or "
+				       "JSON lines)",
+				       input_name(in));
+		*line += strspn(*line, " \t");
+	} while (**line == '\0');
+	input_again(in);
+	return 0;
+}
+
+static struct source *open_file(const struct trace_spec *spec, struct err *e)
+{
+	struct columns columns;
+	if (spec->columns && columns_parse(spec->columns, &columns, e))
+		return NULL;
+	struct source *source = NULL;
+	struct input *in = input_open(spec->source, e);
+	char *line;
+	if (in && first_line(in, &line, e)) {
+		input_close(in);
+		in = NULL;
+	}
+	const struct columns *given = spec->columns ? &columns : NULL;
+	if (in)
+		source = *line == '{' ? jsonl_new(in, given, spec->hash_block, e)
+				      : csv_new(in, given, e);
+	if (spec->columns)
+		columns_release(&columns);
+	return source;
+}
+
+static struct source *open_source(const struct trace_spec *spec, struct err *e)
+{
+	static const char synth[] = "synth:";
+	if (strncmp(spec->source, synth, strlen(synth)) == 0) {
+		if (spec->columns) {
+			err_set(e, "%s: a generator has no columns", spec->source);
+			return NULL;
+		}
+		return synth_new(spec->source + strlen(synth), spec->seed, e);
+	}
+	struct source *source = open_file(spec, e);
+	return source && spec->sort ? sorted_new(source, e) : source;
+}
+
+/* One pass over the selection, for the factor that gives it the rate wanted. */
+static int find_factor(const struct trace_spec *spec, double *factor, struct err *e)
+{
+	struct trace_spec plain = *spec;
+	plain.rate_rps = plain.speed = 0;
+	plain.rate_inf = false;
+	struct trace *t = trace_open(&plain, e);
+	if (!t)
+		return -1;
+	struct trace_row row;
+	int more;
+	while ((more = trace_next(t, &row, e)) > 0)
+		;
+	struct trace_counts c = t->counts;
+	trace_close(t);
+	if (more < 0)
+		return -1;
+	if (c.last_ns == 0)
+		return err_set(e,
+			       "%s: a rate needs at least two rows that arrive at different "
+			       "times, this has %lld at one time",
+			       spec_name(spec), (long long)c.rows);
+	*factor = (double)(c.rows - 1) * 1e9 / spec->rate_rps / (double)c.last_ns;
+	return 0;
+}
+
+struct trace *trace_open(const struct trace_spec *spec, struct err *e)
+{
+	double factor = 1;
+	if (check_spec(spec, e))
+		return NULL;
+	if (spec->rate_rps > 0 && find_factor(spec, &factor, e))
+		return NULL;
+	struct source *source = open_source(spec, e);
+	if (!source)
+		return NULL;
+	struct trace *t = xcalloc(1, sizeof(*t));
+	t->spec = *spec;
+	t->source = source;
+	t->to_skip = spec->skip;
+	t->factor = factor;
+	t->counts.hash = UINT64_C(0xcbf29ce484222325);
+	return t;
+}
+
+/* The next row as it stands in the file, in order. */
+static int read_row(struct trace *t, struct trace_row *row, struct err *e)
+{
+	int more = t->source->ops->next(t->source, row, e);
+	if (more <= 0)
+		return more;
+	if (t->read++ == 0)
+		t->first_read_ns = row->arrive_ns;
+	else if (row->arrive_ns < t->last_read_ns)
+		return err_set(e,
+			       "%s:%lld: arrives %.9g s before the row of line %lld: expected "
+			       "rows in the order of their arrival (--sort sorts them)",
+			       spec_name(&t->spec), (long long)row->line,
+			       (double)(t->last_read_ns - row->arrive_ns) * 1e-9,
+			       (long long)t->last_read_line);
+	t->last_read_ns = row->arrive_ns;
+	t->last_read_line = row->line;
+	return 1;
+}
+
+/* Reads on to a row that is selected. 0: there is none. */
+static int select_row(struct trace *t, struct trace_row *row, struct err *e)
+{
+	struct trace_counts *c = &t->counts;
+	for (;;) {
+		int more = read_row(t, row, e);
+		if (more <= 0)
+			return more;
+		int64_t since = row->arrive_ns - t->first_read_ns;
+		if (t->spec.window && since >= t->spec.window_to_ns) {
+			c->left_out++;
+			return 0;
+		}
+		if (row->output_tok == 0)
+			c->skipped_zero++;
+		else if (row->prompt_tok == 0)
+			c->skipped_zero_prompt++;
+		else if (t->spec.window && since < t->spec.window_from_ns)
+			c->left_out++;
+		else if (t->to_skip > 0)
+			t->to_skip--, c->left_out++;
+		else
+			return 1;
+	}
+}
+
+static int scale(const struct trace *t, struct trace_row *row, struct err *e)
+{
+	double scaled;
+	if (t->spec.rate_rps > 0)
+		scaled = (double)row->arrive_ns * t->factor;
+	else if (t->spec.rate_inf)
+		scaled = 0;
+	else if (t->spec.speed > 0)
+		scaled = (double)row->arrive_ns / t->spec.speed;
+	else
+		return 0;
+	if (scaled > (double)NUMBER_NS_MAX)
+		return err_set(e,
+			       "%s:%lld: at this rate or speed the row arrives after more than "
+			       "200 years",
+			       spec_name(&t->spec), (long long)row->line);
+	row->arrive_ns = llround(scaled);
+	return 0;
+}
+
+/* One word into a hash; the shift lets high bits reach the low ones too. */
+static uint64_t hash_word(uint64_t hash, int64_t word)
+{
+	hash = (hash ^ (uint64_t)word) * UINT64_C(0x100000001b3);
+	return hash ^ (hash >> 32);
+}
+
+static int no_rows(const struct trace *t, struct err *e)
+{
+	const struct trace_counts *c = &t->counts;
+	return err_set(e,
+		       "%s: no rows: %lld read, %lld of them without output tokens, %lld without "
+		       "prompt tokens, %lld left out by skip and window",
+		       spec_name(&t->spec), (long long)t->read, (long long)c->skipped_zero,
+		       (long long)c->skipped_zero_prompt, (long long)c->left_out);
+}
+
+int trace_next(struct trace *t, struct trace_row *row, struct err *e)
+{
+	struct trace_counts *c = &t->counts;
+	if (t->ended || (t->spec.limit > 0 && c->rows == t->spec.limit))
+		return 0;
+	int more = select_row(t, row, e);
+	t->ended = more <= 0;
+	if (more < 0)
+		return -1;
+	if (more == 0)
+		return c->rows > 0 ? 0 : no_rows(t, e);
+	if (c->rows == 0)
+		t->base_ns = row->arrive_ns;
+	row->arrive_ns -= t->base_ns;
+	c->hash = hash_word(hash_word(hash_word(c->hash, row->arrive_ns), row->prompt_tok),
+			    row->output_tok);
+	if (scale(t, row, e))
+		return -1;
+	c->rows++;
+	c->last_ns = row->arrive_ns;
+	c->prompt_tok += row->prompt_tok;
+	c->output_tok += row->output_tok;
+	return 1;
+}
+
+const struct trace_counts *trace_counts(const struct trace *t)
+{
+	return &t->counts;
+}
+
+const char *trace_format(const struct trace *t)
+{
+	return trace_kinds[t->source->kind].name;
+}
+
+int64_t trace_hash_block(const struct trace *t)
+{
+	return t->source->hash_block;
+}
+
+int64_t trace_base_ns(const struct trace *t, bool *wall_clock)
+{
+	*wall_clock = t->source->wall_clock;
+	return t->base_ns;
+}
+
+double trace_progress(const struct trace *t)
+{
+	double of_source = t->ended ? 1 : t->source->ops->progress(t->source);
+	double of_limit = t->spec.limit > 0 ? (double)t->counts.rows / (double)t->spec.limit : 0;
+	return of_source > of_limit ? of_source : of_limit;
+}
+
+void trace_close(struct trace *t)
+{
+	if (!t)
+		return;
+	t->source->ops->free(t->source);
+	free(t);
+}
