@@ -1,6 +1,8 @@
 #include "results/store.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "results/db.h"
 #include "schema_sql.h" /* results/schema.sql, as bytes */
@@ -81,10 +83,31 @@ static int switch_to_wal(struct store *s, struct err *e)
 	return 0;
 }
 
+/* SQLite's own sentence for a file that cannot be created is about reading it. */
+static int check_folder(const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder;
+	int number;
+
+	if (!access(path, F_OK))
+		return 0;
+	folder = xstrdup(slash ? path : ".");
+	if (slash)
+		folder[slash == path ? 1 : slash - path] = '\0';
+	number = access(folder, W_OK | X_OK) ? errno : 0;
+	if (number)
+		err_set(e, "%s: cannot be created: folder %s: %s", path, folder, strerror(number));
+	free(folder);
+	return number ? -1 : 0;
+}
+
 static int open_file(struct store *s, struct err *e)
 {
 	enum db_owner owner = DB_FOREIGN;
 
+	if (check_folder(s->path, e))
+		return -1;
 	s->db = db_open(s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
 	if (!s->db)
 		return -1;

@@ -6,6 +6,8 @@
 #define TESTS_STORED_H
 
 #include "results/store.h"
+#include "tests/testing.h"
+#include <sqlite3.h>
 #include <string.h>
 
 static inline void stored_fields(const struct field *fields, void *row, int64_t seed)
@@ -73,5 +75,43 @@ static inline int stored_run(const char *path, int64_t seed, int64_t n, struct s
 	store_close(s);
 	return rc;
 }
+
+/* What `sqlite3 path sql` prints, with ; for the end of a row but the last. The caller frees it. */
+static inline char *stored_query(const char *path, const char *sql)
+{
+	sqlite3 *db;
+	sqlite3_stmt *statement;
+	sqlite3_str *text = sqlite3_str_new(NULL);
+	const char *end = "";
+	char *copy, *got;
+
+	assert_i64(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000);
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL))
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	while (sqlite3_step(statement) == SQLITE_ROW) {
+		sqlite3_str_appendall(text, end);
+		end = ";";
+		for (int i = 0; i < sqlite3_column_count(statement); i++) {
+			const char *cell = (const char *)sqlite3_column_text(statement, i);
+
+			sqlite3_str_appendf(text, "%s%s", i ? "|" : "", cell ? cell : "");
+		}
+	}
+	if (sqlite3_finalize(statement))
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	got = sqlite3_str_finish(text);
+	copy = xstrdup(got ? got : "");
+	sqlite3_free(got);
+	return copy;
+}
+
+#define assert_query(path, sql, want)                                                              \
+	do {                                                                                       \
+		char *got_ = stored_query(path, sql);                                              \
+		assert_string_equal(got_, want);                                                   \
+		free(got_);                                                                        \
+	} while (0)
 
 #endif
