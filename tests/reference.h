@@ -70,6 +70,7 @@ struct ref_config {
 	int64_t horizon_ns;  /* -1: none */
 	int64_t closed_loop; /* 0: none */
 	int64_t stream;	     /* tokens between deliveries, >= 1 */
+	bool plan_always;    /* plan() at every boundary, and not only when it is due */
 	bool keep_steps;     /* fill ref_run.step */
 };
 
@@ -106,8 +107,8 @@ struct ref_run {
 	int64_t steps;		/* that ended */
 	int64_t recomputed_tok; /* prompt tokens computed for requests preempted by recompute before
 				 */
-	int64_t preemptions;
-	int64_t makespan_ns; /* last completion - first arrival; 0 without a completion */
+	int64_t preemptions, swaps; /* the latter are among the former */
+	int64_t makespan_ns;	    /* last completion - first arrival; 0 without a completion */
 	struct ref_step *step;
 	size_t step_n, step_size;
 	bool stuck; /* nothing is left to happen, or too much happened, but requests wait */

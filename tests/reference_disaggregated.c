@@ -75,7 +75,7 @@ void ref_join(struct sim *s, struct inst *in)
 static void check_inst(const struct sim *s, int64_t i)
 {
 	const struct inst *in = &s->inst[i];
-	int64_t used = 0, host = 0;
+	int64_t used = 0, host = 0, there = 0;
 
 	for (int64_t r = 0; r < s->n; r++) {
 		const struct job *j = &s->job[r];
@@ -83,7 +83,12 @@ static void check_inst(const struct sim *s, int64_t i)
 		used += j->place == i ? j->blocks : 0;
 		used += j->source == i ? j->kept : 0;
 		host += j->place == i ? j->host : 0;
+		there += j->instance == i && !j->done;
 	}
+	if (in->prefill_only)
+		there = in->waiting.n + in->running.n;
+	CHECK(in->decode_only || in->outstanding == there, "%lld outstanding, not %lld",
+	      (long long)in->outstanding, (long long)there);
 	CHECK(in->free + used == in->total && in->free >= 0, "%lld free + %lld used of %lld",
 	      (long long)in->free, (long long)used, (long long)in->total);
 	CHECK(in->host_free + host == in->host_total && in->host_free >= 0,

@@ -40,6 +40,7 @@ static void preempt(struct sim *s, struct inst *in, int64_t r)
 	in->free += j->blocks;
 	list_remove(&in->running, r);
 	if (swap) {
+		s->out->swaps++;
 		in->host_free -= j->blocks;
 		j->host = j->blocks;
 		in->moved_blocks += j->blocks;

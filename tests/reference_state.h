@@ -107,6 +107,10 @@ int64_t ref_decode_need(const struct sim *s, const struct inst *in);
 void ref_decode_all(struct sim *s, struct inst *in);
 void ref_static_step_end(struct sim *s, struct inst *in);
 
+/* A step boundary: plan() if something was due, else the same decode step goes on. */
+void ref_boundary(struct sim *s, struct inst *in);
+void ref_step_end(struct sim *s, struct inst *in);
+
 /* A token of job `r` at the end of the step that ends now. */
 void ref_deliver(struct sim *s, struct inst *in, int64_t r);
 /* Job `r` leaves its instance, whose last step of it has ended. */
