@@ -10,7 +10,7 @@ const struct model *model_list(size_t *n)
 	return model_table;
 }
 
-static bool is_path(const char *name)
+bool model_is_path(const char *name)
 {
 	size_t len = strlen(name);
 	return strchr(name, '/') || (len > 5 && strcmp(name + len - 5, ".json") == 0);
@@ -26,7 +26,7 @@ int model_load(struct model *m, const char *name, struct err *e)
 		}
 		names[i] = model_table[i].name;
 	}
-	if (is_path(name))
+	if (model_is_path(name))
 		return model_config_load(m, name, e);
 	err_unknown(e, "model", name, names, MODELS);
 	return err_set(e, "%s, or the path of a config.json", e->text);

@@ -44,6 +44,8 @@ struct model {
  * the sentence names the file and the key.
  */
 int model_load(struct model *m, const char *name, struct err *e);
+/* Whether model_load() would take this name, not being built in, for a path. */
+bool model_is_path(const char *name);
 /* The config.json part of it alone. */
 int model_config_load(struct model *m, const char *path, struct err *e);
 

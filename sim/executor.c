@@ -90,6 +90,7 @@ struct executor *executor_fixed_new(const char *text, char *canon, size_t canon_
 			   "fixed:step_ns=10000000");
 		return NULL;
 	}
+	canon[0] = '\0';
 	param_print(fixed_params, &v, canon, canon_size);
 	struct fixed *f = xcalloc(1, sizeof(*f));
 	f->x = (struct executor){.ops = &fixed_ops, .notes = ""};

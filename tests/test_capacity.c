@@ -1,0 +1,207 @@
+/* omnibus capacity, as a user calls it. */
+
+#include "tests/testing.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER                                                                                     \
+	"model,device,tp,pp,memory_bytes,weights_bytes,reserve_bytes,kv_bytes,"                    \
+	"kv_bytes_per_token,blocks,tokens,context,users,crossover_batch\n"
+
+/* Runs with -o csv, expects this exit code, and gives the row in `row`. */
+static void csv_row(const char *args, int code, char *row, size_t size)
+{
+	struct run_output o = testing_run("capacity %s -o csv", args);
+	assert_i64(o.code, code);
+	assert_int_equal(strncmp(o.out, HEADER, strlen(HEADER)), 0);
+	snprintf(row, size, "%s", o.out + strlen(HEADER));
+	char *end = strchr(row, '\n');
+	assert_non_null(end);
+	assert_i64(end[1], 0); /* one row */
+	*end = '\0';
+	if (code == 0)
+		assert_string_equal(o.err, "");
+	testing_run_free(&o);
+}
+
+/* Column k, from 0, of a row without quotes. */
+static double column(const char *row, int k)
+{
+	for (; k > 0; k--)
+		row = strchr(row, ',') + 1;
+	return strtod(row, NULL);
+}
+
+/* The budget of test_memory.c; users 896,224 / 8192; 15,009,849,344 / (8192 x 131072) = 13.98. */
+static void test_a_row_by_hand(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m llama-3-8b -d h200 --reserve 2", 0, row, sizeof(row));
+	assert_string_equal(row, "llama-3-8b,h200,1,1,150754820096,16060522496,2147483648,"
+				 "117471331942,131072,56014,896224,8192,109.40234375,14");
+}
+
+/* CASES 22 and 23 through the command */
+static void test_published_figures(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m qwen3-14b -d h200 --kv-tokens 42656 --context 32768", 0, row, sizeof(row));
+	assert_near(column(row, 12), 1.30, 0.005);
+	csv_row("-m qwen3-30b-a3b -d h200 --kv-bits 8 --kv-tokens 230528 --context 100000", 0, row,
+		sizeof(row));
+	assert_i64(column(row, 8), 49152);
+	assert_i64(column(row, 10), 230528);
+	assert_near(column(row, 12), 2.31, 0.005);
+	csv_row("-m qwen2.5-7b -d h100 --tp 4", 0, row, sizeof(row));
+	assert_i64(column(row, 8), 14336);
+	csv_row("-m llama-3.1-8b -d a100-80g --memory 24 --reserve 0", 0, row, sizeof(row));
+	assert_i64(column(row, 10), 54400); /* CASES 11 */
+}
+
+static void test_pools_that_are_asked_for(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m llama-3-8b -d h200 --kv-blocks 50 --block 32 --context 400", 0, row,
+		sizeof(row));
+	assert_i64(column(row, 7), 50LL * 32 * 131072);
+	assert_i64(column(row, 9), 50);
+	assert_i64(column(row, 10), 1600);
+	assert_near(column(row, 12), 4, 0);
+	/* larger than the memory: it stands, and is said */
+	struct run_output o = testing_run("capacity -m llama-3-8b -d h200 --kv-tokens 900000000");
+	assert_i64(o.code, 0);
+	assert_non_null(strstr(o.out, "900000000"));
+	assert_non_null(strstr(o.err, "more than"));
+	testing_run_free(&o);
+}
+
+static void test_a_negative_budget_has_its_row(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m llama-3-70b -d h100", 1, row, sizeof(row));
+	assert_true(column(row, 7) < 0);
+	assert_i64(column(row, 9), 0);
+	assert_i64(column(row, 10), 0);
+	assert_near(column(row, 12), 0, 0);
+	struct run_output o = testing_run("capacity -m llama-3-70b -d h100");
+	assert_i64(o.code, 1);
+	assert_non_null(strstr(o.err, "--tp 2"));
+	assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) - 1); /* one sentence */
+	testing_run_free(&o);
+	csv_row("-m llama-3-70b -d h100 --tp 2", 0, row, sizeof(row)); /* what it says is true */
+}
+
+static void test_the_budget_line_by_line(void **state)
+{
+	(void)state;
+	struct run_output o = testing_run("capacity -m llama-3-8b -d h200 --reserve 2");
+	assert_i64(o.code, 0);
+	static const char *const parts[] = {
+		"150754820096", "135679338086", "-16060522496", "-2147483648",
+		"117471331942", "131072",	"56014",	"896224",
+		"109.40",	"14",		"8030261248",
+	};
+	const char *at = o.out;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strstr(o.out, parts[i]))
+			fail_msg("no %s in\n%s", parts[i], o.out);
+	for (size_t i = 0; i < 8; i++, at++) { /* in this order */
+		at = strstr(at, parts[i]);
+		assert_non_null(at);
+	}
+	testing_run_free(&o);
+	o = testing_run("capacity -m llama-3-8b -d h200 --reserve 2 -o jsonl");
+	assert_non_null(strstr(o.out, "\"blocks\":56014"));
+	testing_run_free(&o);
+}
+
+static void test_a_config_file(void **state)
+{
+	(void)state;
+	const char *path = testing_file(
+		"tiny.json", "{\"model_type\": \"llama\", \"hidden_size\": 4096, "
+			     "\"intermediate_size\": 14336, \"num_attention_heads\": 32, "
+			     "\"num_key_value_heads\": 8, \"num_hidden_layers\": 32, "
+			     "\"vocab_size\": 128256, \"max_position_embeddings\": 8192}");
+	char args[1024], row[1024], built_in[1024];
+	snprintf(args, sizeof(args), "-m '%s' -d h200", path);
+	csv_row(args, 0, row, sizeof(row));
+	csv_row("-m llama-3-8b -d h200", 0, built_in, sizeof(built_in));
+	assert_int_equal(strncmp(row, "tiny,", 5), 0);
+	assert_string_equal(strchr(row, ','), strchr(built_in, ','));
+}
+
+static void test_help(void **state)
+{
+	(void)state;
+	struct run_output o = testing_run("capacity --help");
+	assert_i64(o.code, 0);
+	assert_non_null(strstr(o.out, "crossover_batch is the smallest batch"));
+	assert_string_equal(o.err, "");
+	testing_run_free(&o);
+}
+
+#define FINE "-m llama-3-8b -d h200 "
+static const struct {
+	const char *args, *part;
+	int code;
+} wrong[] = {
+	{"", "-m MODEL is missing", 2},
+	{"-m llama-3-8b", "-d DEVICE is missing", 2},
+	{"-m llama-3-9b -d h200", "llama-3-8b", 2},
+	{"-m llama-3-8b -d b300", "a100-80g, h100, h200", 2},
+	{"-m no/config.json -d h200", "no/config.json", 1},
+	{FINE "--tp 3", "attention heads", 2},
+	{FINE "--tp 0", "--tp", 2},
+	{FINE "--tp two", "--tp", 2},
+	{FINE "--kv-bits 7", "16, 8, 4 or 2", 2},
+	{FINE "--utilization 0", "--utilization", 2},
+	{FINE "--utilization 1.5", "--utilization", 2},
+	{FINE "--utilization nan", "--utilization", 2},
+	{FINE "--utilization -0.5", "--utilization", 2},
+	{FINE "--reserve 200", "--reserve", 2},
+	{FINE "--reserve -1", "--reserve", 2},
+	{FINE "--memory 0", "--memory", 2},
+	{FINE "--memory inf", "--memory", 2},
+	{FINE "--context 0", "--context", 2},
+	{FINE "--block 0", "--block", 2},
+	{FINE "--kv-tokens 0", "--kv-tokens", 2},
+	{FINE "--kv-tokens 64 --kv-blocks 4", "one of them", 2},
+	{FINE "--kv-tokens 15", "smaller than one block", 1},
+	{FINE "-o xml", "md, csv or jsonl", 2},
+	{FINE "--contxt 5", "--context", 2},
+	{FINE "more", "more", 2},
+};
+
+static void test_wrong_usage_is_one_sentence(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct run_output o = testing_run("capacity %s", wrong[i].args);
+		if (!strstr(o.err, wrong[i].part) || o.code != wrong[i].code)
+			fail_msg("capacity %s: exit %d, %s", wrong[i].args, o.code, o.err);
+		assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) - 1);
+		if (wrong[i].code == 2)
+			assert_string_equal(o.out, "");
+		testing_run_free(&o);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_row_by_hand),
+		cmocka_unit_test(test_published_figures),
+		cmocka_unit_test(test_pools_that_are_asked_for),
+		cmocka_unit_test(test_a_negative_budget_has_its_row),
+		cmocka_unit_test(test_the_budget_line_by_line),
+		cmocka_unit_test(test_a_config_file),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_wrong_usage_is_one_sentence),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* The memory budget agrees with what real servers print. */
+
+#include "calibrate/memory.h"
+#include "tests/testing.h"
+#include <math.h>
+
+static const int64_t gib = (int64_t)1 << 30;
+
+static struct model load(const char *name)
+{
+	struct model m;
+	struct err e;
+	assert_fine(model_load(&m, name, &e), e);
+	return m;
+}
+
+static const struct device *device(const char *name)
+{
+	const struct device *d;
+	struct err e;
+	assert_fine(device_load(&d, name, &e), e);
+	return d;
+}
+
+static struct memory_want wants(void)
+{
+	struct memory_want w;
+	memory_want_default(&w);
+	return w;
+}
+
+static struct memory_budget budget(const char *model, const char *dev, const struct memory_want *w)
+{
+	struct model m = load(model);
+	struct memory_budget b;
+	memory_budget(&m, device(dev), w, &b);
+	return b;
+}
+
+/*
+ * CASES 11: Llama-3.1-8B on 24 GiB at 0.9. Without a reserve 54,400 tokens; the real server had
+ * 41,408, which is a reserve of 1.586 GiB (12,992 tokens of 131,072 bytes), give or take a block.
+ */
+static void test_the_reserve_is_explicit(void **state)
+{
+	(void)state;
+	struct memory_want w = wants();
+	w.memory_bytes = 24 * gib;
+	w.reserve_bytes = 0;
+	assert_i64(budget("llama-3.1-8b", "a100-80g", &w).tokens, 54400);
+	w.reserve_bytes = (int64_t)(54400 - 41408) * 131072;
+	struct memory_budget b = budget("llama-3.1-8b", "a100-80g", &w);
+	assert_i64(b.tokens, 41408);
+	assert_i64(b.usable_bytes - b.weights_bytes - b.reserve_bytes, b.kv_bytes);
+	/* the default reserve is near the real one, and on the safe side */
+	w.reserve_bytes = -1;
+	b = budget("llama-3.1-8b", "a100-80g", &w);
+	assert_near(b.reserve_bytes / (double)gib, 1.586, 0.15);
+	assert_near(b.tokens, 41408, 0.03 * 41408);
+}
+
+/* A real server printed `kv_gib` (rounded to 0.01) and `tokens`: some size that rounds so gives
+ * them. */
+static void printed(const char *model, int64_t kv_bits, double kv_gib, int64_t tokens)
+{
+	struct model m = load(model);
+	struct memory_want w = wants();
+	w.utilization = 1;
+	w.reserve_bytes = 0;
+	w.kv_bits = kv_bits;
+	int64_t weights = model_weights_bytes(&m, 1), b = model_kv_token_bytes(&m, 1, kv_bits);
+	w.memory_bytes = weights + (int64_t)ceil((kv_gib - 0.005) * (double)gib);
+	int64_t fewest = budget(model, "h200", &w).tokens;
+	w.memory_bytes = weights + (int64_t)floor((kv_gib + 0.005) * (double)gib);
+	int64_t most = budget(model, "h200", &w).tokens;
+	assert_true(fewest <= tokens && tokens <= most);
+	assert_true((double)(most - fewest) < 0.011 * (double)gib / (double)b + 16);
+	/* and its bytes give it exactly; one byte less is a block less */
+	w.memory_bytes = weights + tokens * b;
+	assert_i64(budget(model, "h200", &w).tokens, tokens);
+	w.memory_bytes--;
+	assert_i64(budget(model, "h200", &w).tokens, tokens - 16);
+}
+
+/* CASES 23 */
+static void test_tokens_that_servers_printed(void **state)
+{
+	(void)state;
+	printed("llama-3.1-8b", 16, 5.29, 43296);
+	printed("qwen3-14b", 16, 6.51, 42656);
+	printed("qwen3-30b-a3b", 8, 10.55, 230528);
+	assert_near(42656 / 32768.0, 1.30, 0.005);
+	assert_near(230528 / 100000.0, 2.31, 0.005);
+}
+
+/* CASES 23: blocks of 16 in 4 GiB of host memory */
+static void test_swap_blocks(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int64_t blocks;
+	} cases[] = {{"opt-125m", 7281}, {"llama-3-8b", 2048}, {"llama-2-7b", 512}, {"phi-2", 819}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model m = load(cases[i].name);
+		assert_i64(memory_swap_blocks(&m, 1, 16, 16, 4 * gib), cases[i].blocks);
+		assert_i64(memory_swap_blocks(&m, 1, 16, 16, 0), 0);
+	}
+}
+
+static void test_overrides_are_never_overwritten(void **state)
+{
+	(void)state;
+	struct memory_want w = wants();
+	w.kv_tokens = 1000;
+	struct memory_budget b = budget("llama-3-8b", "h200", &w);
+	assert_i64(b.blocks, 62); /* floor(1000 / 16) */
+	assert_i64(b.tokens, 992);
+	assert_i64(b.kv_bytes, 992 * 131072);
+	assert_true(b.overridden);
+	w = wants();
+	w.kv_blocks = 1000000000; /* more than fits */
+	b = budget("llama-3-8b", "h200", &w);
+	assert_i64(b.blocks, 1000000000);
+	assert_true(b.left_bytes < b.kv_bytes);
+	w.kv_blocks = 7;
+	assert_i64(budget("llama-3-70b", "h100", &w).blocks, 7); /* though the weights do not fit */
+}
+
+/* The lines add up, in bytes, for the H200 that reports 143,771 MiB. */
+static void test_a_budget_by_hand(void **state)
+{
+	(void)state;
+	struct memory_want w = wants();
+	w.reserve_bytes = 2 * gib;
+	struct memory_budget b = budget("llama-3-8b", "h200", &w);
+	assert_i64(b.memory_bytes, 150754820096);
+	assert_i64(b.usable_bytes, 135679338086); /* floor of nine tenths */
+	assert_i64(b.weights_bytes, 16060522496);
+	assert_i64(b.kv_bytes, 135679338086 - 16060522496 - 2147483648);
+	assert_i64(b.blocks, 56014); /* 117,471,331,942 / 2,097,152 = 56,014.7 */
+	assert_i64(b.tokens, 56014 * 16);
+	w.block_tok = 1;
+	assert_i64(budget("llama-3-8b", "h200", &w).tokens, 896235); /* 896,235.1 */
+}
+
+/* One GiB, and 8192 x (4 x 4096 + 2 x 14336) x 2 bytes */
+static void test_default_reserve(void **state)
+{
+	(void)state;
+	struct model m = load("llama-3-8b"), moe = load("qwen3-30b-a3b");
+	assert_i64(memory_default_reserve(&m, 1), gib + 8192LL * 45056 * 2);
+	assert_i64(memory_default_reserve(&m, 2), gib + 8192LL * (16384 + 14336) * 2);
+	assert_i64(memory_default_reserve(&moe, 1), gib + 8192LL * (8192 + 2 * 8 * 768) * 2);
+}
+
+static void test_a_negative_budget_says_what_would_do(void **state)
+{
+	(void)state;
+	struct err e;
+	struct model m = load("llama-3-70b");
+	struct memory_want w = wants();
+	struct memory_budget b;
+	memory_budget(&m, device("h100"), &w, &b);
+	assert_true(b.kv_bytes < 0);
+	assert_i64(b.blocks, 0);
+	assert_i64(b.tokens, 0);
+	assert_refused(memory_check(&m, device("h100"), &w, &b, &e), e, "--tp 2");
+	/* what it says is true */
+	w.tp = 2;
+	memory_budget(&m, device("h100"), &w, &b);
+	assert_fine(memory_check(&m, device("h100"), &w, &b, &e), e);
+	/* Llama-2-7B in 0.17 of an A100: 13.5 GB of 14.6, less 1.6 GiB */
+	struct model small = load("llama-2-7b");
+	w = wants();
+	w.utilization = 0.17;
+	memory_budget(&small, device("a100-80g"), &w, &b);
+	assert_refused(memory_check(&small, device("a100-80g"), &w, &b, &e), e, "-d h200");
+	assert_refused(memory_check(&small, device("a100-80g"), &w, &b, &e), e,
+		       "--utilization 0.18");
+	w.utilization = 0.18;
+	memory_budget(&small, device("a100-80g"), &w, &b);
+	assert_fine(memory_check(&small, device("a100-80g"), &w, &b, &e), e);
+	/* too large for anything */
+	struct model huge = load("deepseek-v3");
+	w = wants();
+	w.memory_bytes = gib;
+	memory_budget(&huge, device("a100-80g"), &w, &b);
+	assert_refused(memory_check(&huge, device("a100-80g"), &w, &b, &e), e,
+		       "no tp, utilization");
+}
+
+/* Two bits hold 16 / 3 as many tokens; whole blocks take a little off. */
+static void test_more_room_never_holds_less(void **state)
+{
+	(void)state;
+	size_t n;
+	const struct model *list = model_list(&n);
+	for (size_t i = 0; i < n; i++) {
+		int64_t last = 0;
+		for (int64_t g = 8; g <= 2048; g *= 2) {
+			struct memory_want w = wants();
+			struct memory_budget b;
+			w.memory_bytes = g * gib;
+			memory_budget(&list[i], device("h200"), &w, &b);
+			assert_true(b.tokens >= last);
+			last = b.tokens;
+			w.kv_bits = 2;
+			memory_budget(&list[i], device("h200"), &w, &b);
+			assert_true(b.tokens >= last * 5); /* 16 / 3, rounded to blocks */
+		}
+		assert_true(last > 0);
+	}
+}
+
+static void test_devices(void **state)
+{
+	(void)state;
+	const struct device *d;
+	struct err e;
+	assert_refused(device_load(&d, "h300", &e), e, "a100-80g, h100, h200");
+	assert_i64(device("a100-80g")->memory_bytes, 85899345920); /* 80 GiB */
+	size_t n;
+	const struct device *list = device_list(&n);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(list[i].gemm_bytes_s < list[i].peak_bytes_s);
+		assert_true(list[i].gemm_flops < list[i].peak_flops);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_reserve_is_explicit),
+		cmocka_unit_test(test_tokens_that_servers_printed),
+		cmocka_unit_test(test_swap_blocks),
+		cmocka_unit_test(test_overrides_are_never_overwritten),
+		cmocka_unit_test(test_a_budget_by_hand),
+		cmocka_unit_test(test_default_reserve),
+		cmocka_unit_test(test_a_negative_budget_says_what_would_do),
+		cmocka_unit_test(test_more_room_never_holds_less),
+		cmocka_unit_test(test_devices),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
