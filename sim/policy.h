@@ -1,6 +1,6 @@
 /*
- * policy.h: what a batching policy is, what it sees, and what it may ask for. The only header of ours
- * that a file in policies/ includes.
+ * policy.h: what a batching policy is, what it sees, and what it may ask for. The only header of
+ * ours that a file in policies/ includes.
  *
  * A policy decides, the engine counts. The engine calls plan() at a step boundary; the policy looks
  * through view_*() and proposes the next step through plan_*() calls, each of which is checked and
@@ -27,7 +27,7 @@ struct plan; /* the step being planned */
 
 /* What a policy may know of a request. The true output length is not here on purpose. */
 struct request {
-	int64_t idx;        /* row of the trace, from 0, after selection */
+	int64_t idx;	    /* row of the trace, from 0, after selection */
 	int64_t arrive_ns;  /* at the server */
 	int64_t prompt_tok; /* >= 1 */
 	int64_t max_tok;    /* the most output tokens that the client allows, >= 1 */
@@ -36,7 +36,7 @@ struct request {
 /* --- view: reading costs O(1) unless said otherwise ------------------------------------------- */
 
 int64_t view_now(const struct view *v);
-bool view_idle(const struct view *v);       /* no request is running (and no seat is held) */
+bool view_idle(const struct view *v);	    /* no request is running (and no seat is held) */
 int64_t view_running(const struct view *v); /* running requests: partly prefilled and decoding */
 int64_t view_waiting(const struct view *v); /* requests in the waiting queue */
 
@@ -44,17 +44,18 @@ int64_t view_waiting(const struct view *v); /* requests in the waiting queue */
 const struct request *view_head(const struct view *v);
 /* The running request that was admitted last: the victim of a preemption. NULL: none. */
 const struct request *view_last(const struct view *v);
-/* The first running request, in admission order, whose sequence is not wholly prefilled. NULL: none. */
+/* The first running request, in admission order, whose sequence is not wholly prefilled. NULL:
+ * none. */
 const struct request *view_partial(const struct view *v);
 /* The request swapped out that was admitted first. NULL: none. */
 const struct request *view_swapped(const struct view *v);
 
-int64_t view_rest(const struct view *v, const struct request *r);      /* sequence tokens to prefill */
+int64_t view_rest(const struct view *v, const struct request *r); /* sequence tokens to prefill */
 int64_t view_generated(const struct view *v, const struct request *r); /* tokens delivered so far */
 
-int64_t view_block(const struct view *v);     /* slots a block */
-int64_t view_kv_total(const struct view *v);  /* blocks of the pool */
-int64_t view_kv_free(const struct view *v);   /* free blocks, after what this plan has taken so far */
+int64_t view_block(const struct view *v);    /* slots a block */
+int64_t view_kv_total(const struct view *v); /* blocks of the pool */
+int64_t view_kv_free(const struct view *v); /* free blocks, after what this plan has taken so far */
 
 /*
  * The true output length. Calling it makes the run an *oracle*, and every row of its results says
@@ -62,7 +63,8 @@ int64_t view_kv_free(const struct view *v);   /* free blocks, after what this pl
  */
 int64_t view_true_output(const struct view *v, const struct request *r);
 
-/* --- plan: every call is checked; PLAN_OK is 0 -------------------------------------------------- */
+/* --- plan: every call is checked; PLAN_OK is 0 --------------------------------------------------
+ */
 
 enum plan_result {
 	PLAN_OK,
@@ -87,14 +89,14 @@ void plan_limits(struct plan *p, int64_t seats, int64_t step_tok, int64_t spare_
 /*
  * Moves the head of the waiting queue into the running requests. With reserve_tok > 0 that many
  * slots (rounded up to blocks) are taken at once and the request never takes another; with 0 blocks
- * are taken as it grows, and its whole sequence must fit into the free blocks above spare_blocks now,
- * though plan_add() is what takes them. SEATS, KV.
+ * are taken as it grows, and its whole sequence must fit into the free blocks above spare_blocks
+ * now, though plan_add() is what takes them. SEATS, KV.
  */
 enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t reserve_tok);
 
 /*
- * Prefills n_tok more tokens (1 <= n_tok <= view_rest()) of a running request in this step, and takes
- * blocks for them. The step that completes the sequence delivers a token. KV, TOKENS.
+ * Prefills n_tok more tokens (1 <= n_tok <= view_rest()) of a running request in this step, and
+ * takes blocks for them. The step that completes the sequence delivers a token. KV, TOKENS.
  */
 enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok);
 
@@ -112,20 +114,21 @@ int64_t plan_tok_left(const struct plan *p);
 
 /*
  * Preempts a running request that is not part of this step yet. RECOMPUTE frees its blocks and puts
- * it at the head of the waiting queue; its sequence is then prefilled anew. SWAP moves its blocks to
- * host memory, and makes this step longer by their bytes over PCIe. HOST: nothing was done.
+ * it at the head of the waiting queue; its sequence is then prefilled anew. SWAP moves its blocks
+ * to host memory, and makes this step longer by their bytes over PCIe. HOST: nothing was done.
  */
 enum plan_result plan_evict(struct plan *p, const struct request *r, enum plan_evict_kind kind);
 
-/* Brings view_swapped() back into the running requests, with blocks for its next token. SEATS, KV. */
+/* Brings view_swapped() back into the running requests, with blocks for its next token. SEATS, KV.
+ */
 enum plan_result plan_restore(struct plan *p, const struct request *r);
 
 /*
  * Makes the requests that this plan admits one padded batch (call it before them, when idle): each
- * prompt counts as the longest of them, and so do contexts; a reservation of reserve_tok grows by the
- * padding; a request that is done keeps its seat, its KV and its share of every decode step until the
- * last one is done. `reply` says whether tokens are delivered as they are produced, or all of them at
- * the end of the batch.
+ * prompt counts as the longest of them, and so do contexts; a reservation of reserve_tok grows by
+ * the padding; a request that is done keeps its seat, its KV and its share of every decode step
+ * until the last one is done. `reply` says whether tokens are delivered as they are produced, or
+ * all of them at the end of the batch.
  */
 void plan_pad(struct plan *p, enum plan_reply reply);
 
@@ -138,17 +141,19 @@ void plan_wait(struct plan *p, int64_t until_ns);
  */
 void plan_refuse(struct plan *p, enum plan_result why);
 
-/* --- the table of operations -------------------------------------------------------------------- */
+/* --- the table of operations --------------------------------------------------------------------
+ */
 
 struct policy_ops {
 	const char *name, *summary;
 	const struct param *params; /* parsed into the state at their offsets */
-	size_t state_size;          /* zeroed memory the engine gives the policy, parameters inside */
+	size_t state_size; /* zeroed memory the engine gives the policy, parameters inside */
 
 	/* Refuses parameters that contradict each other: -1 and a sentence. May be NULL. */
 	int (*check)(const void *state, struct err *e);
 
-	/* Order of the waiting queue, lowest first, ties by arrival; fixed at arrival. NULL: arrival. */
+	/* Order of the waiting queue, lowest first, ties by arrival; fixed at arrival. NULL:
+	 * arrival. */
 	int64_t (*rank)(const void *state, const struct view *v, const struct request *r);
 
 	/*

@@ -7,16 +7,17 @@
 #include <stdint.h>
 
 struct step {
-	int64_t prefill_tok; /* prompt tokens computed in this step, padding included */
-	int64_t prefill_seq; /* sequences they belong to */
+	int64_t prefill_tok;	  /* prompt tokens computed in this step, padding included */
+	int64_t prefill_seq;	  /* sequences they belong to */
 	int64_t prefill_done_seq; /* sequences whose prompt this step completes: they are sampled */
 	/*
 	 * Attention work of the prompts, doubled to stay an integer: the sum over sequences of
-	 * q * (2 * prior + q + 1) for q tokens after `prior` cached ones. Half of it is the number of
-	 * (query, key) pairs, q * (prior + (q + 1) / 2).
+	 * q * (2 * prior + q + 1) for q tokens after `prior` cached ones. Half of it is the number
+	 * of (query, key) pairs, q * (prior + (q + 1) / 2).
 	 */
 	int64_t prefill_pairs2;
-	int64_t decode_seq; /* sequences that decode one token, held seats of a padded batch included */
+	int64_t decode_seq; /* sequences that decode one token, held seats of a padded batch
+			       included */
 	int64_t decode_ctx; /* sum of their context lengths P + g, padding included */
 };
 

@@ -1,0 +1,250 @@
+#include "sim/choice.h"
+#include <string.h>
+
+#define POLICY(name) extern const struct policy_ops policy_##name;
+#include "policies/list.h"
+#undef POLICY
+
+const struct policy_ops *const policies[] = {
+#define POLICY(name) &policy_##name,
+#include "policies/list.h"
+#undef POLICY
+	NULL};
+
+static const char shape_name[] = "disaggregated";
+
+const struct param common_params[] = {
+	{.name = "stream",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct common_params, stream),
+	 .init = "1",
+	 .min = 1,
+	 .max = 1e9,
+	 .help = "tokens in a delivery to the client"},
+	{.name = "swap_gib",
+	 .kind = PARAM_REAL,
+	 .offset = offsetof(struct common_params, swap_gib),
+	 .init = "4",
+	 .min = 0,
+	 .max = 1e6,
+	 .help = "GiB of host memory for swapped requests, a device"},
+	{.name = NULL},
+};
+
+const struct param disaggregated_params[] = {
+	{.name = "prefill",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct disaggregated_params, prefill),
+	 .init = "1",
+	 .min = 1,
+	 .max = 10000,
+	 .help = "prefill instances"},
+	{.name = "decode",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct disaggregated_params, decode),
+	 .init = "1",
+	 .min = 1,
+	 .max = 10000,
+	 .help = "decode instances"},
+	{.name = "prefill_tp",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct disaggregated_params, prefill_tp),
+	 .init = "0",
+	 .min = 0,
+	 .max = 1024,
+	 .help = "devices of a prefill instance; 0: as --tp"},
+	{.name = "decode_tp",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct disaggregated_params, decode_tp),
+	 .init = "0",
+	 .min = 0,
+	 .max = 1024,
+	 .help = "devices of a decode instance; 0: as --tp"},
+	{.name = "policy",
+	 .kind = PARAM_TEXT,
+	 .offset = offsetof(struct disaggregated_params, policy),
+	 .init = "paged",
+	 .help = "policy of the prefill instances; its parameters can follow"},
+	{.name = "bandwidth",
+	 .kind = PARAM_REAL,
+	 .offset = offsetof(struct disaggregated_params, bandwidth_gb_s),
+	 .init = "50",
+	 .min = 1e-6,
+	 .max = 1e9,
+	 .help = "GB/s of the link into a decode instance"},
+	{.name = "latency",
+	 .kind = PARAM_REAL,
+	 .offset = offsetof(struct disaggregated_params, latency_s),
+	 .init = "0",
+	 .min = 0,
+	 .max = 1e6,
+	 .help = "seconds that a transfer takes beside its bytes"},
+	{.name = "decode_seqs",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct disaggregated_params, decode_seqs),
+	 .init = "256",
+	 .min = 1,
+	 .max = 1e9,
+	 .help = "running requests of a decode instance at most"},
+	{.name = NULL},
+};
+
+const struct preset presets[] = {
+	{"fastertransformer", "static:size=32,reply=batch",
+	 "request-level batches; replies leave when the batch ends (Orca, OSDI'22, section 2)"},
+	{"orca-max", "continuous:reserve=max", "PagedAttention, SOSP'23, section 6.1"},
+	{"orca-pow2", "continuous:reserve=pow2", "PagedAttention, SOSP'23, section 6.1"},
+	{"orca-oracle", "continuous:reserve=oracle", "PagedAttention, SOSP'23, section 6.1"},
+	{"vllm-v0", "paged:chunk=0,max_seqs=256,max_batched_tokens=8192",
+	 "vLLM's first scheduler, its default limits for a context of 8192"},
+	{"vllm-v1", "paged:chunk=8192,max_seqs=1024",
+	 "vLLM's second scheduler, its defaults for an API server on an 80 GB device"},
+	{"sarathi", "paged:chunk=512,max_seqs=128",
+	 "Sarathi-Serve, OSDI'24, section 5: the budget for a strict target"},
+	{"distserve",
+	 "disaggregated:policy=paged,max_seqs=128,max_batched_tokens=8192,decode_seqs=1024,"
+	 "swap_gib=16",
+	 "DistServe, OSDI'24: limits of the authors' engine"},
+	{NULL, NULL, NULL},
+};
+
+const struct policy_ops *policy_find(const char *name)
+{
+	for (size_t i = 0; policies[i]; i++)
+		if (!strcmp(policies[i]->name, name))
+			return policies[i];
+	return NULL;
+}
+
+void *policy_state_new(const struct policy_ops *ops)
+{
+	void *state = xcalloc(1, ops->state_size + 1);
+
+	if (ops->params)
+		param_defaults(ops->params, state);
+	return state;
+}
+
+/* "NAME" or "NAME:REST": copies the name, returns the rest or NULL. */
+static const char *split_name(const char *text, char *name, size_t size)
+{
+	size_t n = strcspn(text, ":");
+
+	snprintf(name, size, "%.*s", (int)(n < size ? n : size - 1), text);
+	return text[n] == ':' ? text + n + 1 : NULL;
+}
+
+static int unknown_policy(const char *name, bool with_presets, struct err *e)
+{
+	const char *names[64];
+	size_t n = 0;
+
+	for (size_t i = 0; policies[i]; i++)
+		names[n++] = policies[i]->name;
+	if (with_presets) {
+		names[n++] = shape_name;
+		for (size_t i = 0; presets[i].name; i++)
+			names[n++] = presets[i].name;
+	}
+	return err_unknown(e, "policy", name, names, n);
+}
+
+/* The value of policy= in a shape's parameters decides which tables know the others. */
+static int find_inner(struct choice *c, const char *text, struct err *e)
+{
+	const char *at = text;
+	char name[PARAM_TEXT_MAX] = "";
+
+	for (; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, "policy=", 7))
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(at + 7, ","), at + 7);
+	if (!name[0] && c->policy)
+		return 0;
+	const struct policy_ops *inner = policy_find(name[0] ? name : "paged");
+
+	if (!inner)
+		return unknown_policy(name, false, e);
+	if (inner != c->policy) {
+		free(c->state);
+		c->policy = inner;
+		c->state = policy_state_new(inner);
+	}
+	return 0;
+}
+
+static int parse_params(struct choice *c, const char *owner, const char *text, struct err *e)
+{
+	struct param_set sets[3];
+	size_t n = 0;
+
+	if (c->disaggregated) {
+		if (find_inner(c, text, e) < 0)
+			return -1;
+		sets[n++] = (struct param_set){disaggregated_params, &c->shape};
+	}
+	if (c->policy->params)
+		sets[n++] = (struct param_set){c->policy->params, c->state};
+	sets[n++] = (struct param_set){common_params, &c->common};
+	return param_parse(sets, n, owner, text, e);
+}
+
+static void print_params(struct choice *c)
+{
+	char *buf = c->params;
+
+	buf[0] = '\0';
+	if (c->disaggregated) {
+		param_print(disaggregated_params, &c->shape, buf, sizeof(c->params));
+		strcat(buf, ",");
+	}
+	if (c->policy->params) {
+		param_print(c->policy->params, c->state, buf + strlen(buf),
+			    sizeof(c->params) - strlen(buf));
+		strcat(buf, ",");
+	}
+	param_print(common_params, &c->common, buf + strlen(buf), sizeof(c->params) - strlen(buf));
+}
+
+/* The policy or shape called `name`, at its defaults. */
+static int set_base(struct choice *c, const char *name, struct err *e)
+{
+	param_defaults(common_params, &c->common);
+	if (!strcmp(name, shape_name)) {
+		c->disaggregated = true;
+		param_defaults(disaggregated_params, &c->shape);
+		return 0;
+	}
+	c->policy = policy_find(name);
+	if (!c->policy)
+		return unknown_policy(name, true, e);
+	c->state = policy_state_new(c->policy);
+	return 0;
+}
+
+int choice_parse(struct choice *c, const char *text, struct err *e)
+{
+	char base[64];
+
+	*c = (struct choice){0};
+	const char *given = split_name(text, c->name, sizeof(c->name));
+	const char *preset_params = NULL;
+
+	snprintf(base, sizeof(base), "%s", c->name);
+	for (size_t i = 0; presets[i].name; i++)
+		if (!strcmp(presets[i].name, c->name))
+			preset_params = split_name(presets[i].means, base, sizeof(base));
+	if (set_base(c, base, e) < 0 || parse_params(c, c->name, preset_params, e) < 0 ||
+	    parse_params(c, c->name, given, e) < 0 ||
+	    (c->policy->check && c->policy->check(c->state, e) < 0)) {
+		choice_release(c);
+		return -1;
+	}
+	print_params(c);
+	return 0;
+}
+
+void choice_release(struct choice *c)
+{
+	free(c->state);
+	c->state = NULL;
+}

@@ -1,0 +1,54 @@
+/*
+ * choice.h: what `-p NAME[:k=v,...]` names: a batching policy, a shape around policies, or a preset
+ * of either; with every parameter resolved.
+ */
+#ifndef SIM_CHOICE_H
+#define SIM_CHOICE_H
+
+#include "sim/policy.h"
+
+/* Parameters that every policy takes, beside its own. */
+struct common_params {
+	int64_t stream;	 /* tokens a delivery */
+	double swap_gib; /* host memory for swapped requests, a device */
+};
+extern const struct param common_params[];
+
+/* Parameters of the shape `disaggregated` itself. */
+struct disaggregated_params {
+	int64_t prefill, decode;       /* instances */
+	int64_t prefill_tp, decode_tp; /* 0: the run's --tp */
+	char policy[PARAM_TEXT_MAX];   /* of the prefill instances */
+	double bandwidth_gb_s, latency_s;
+	int64_t decode_seqs;
+};
+extern const struct param disaggregated_params[];
+
+struct choice {
+	char name[64];	  /* as given: a preset's name stays */
+	char params[512]; /* all of them, canonical */
+	bool disaggregated;
+	const struct policy_ops
+		*policy; /* of the instances; of the prefill ones where disaggregated */
+	void *state;	 /* its parameters, policy->state_size bytes */
+	struct common_params common;
+	struct disaggregated_params shape;
+};
+
+/* Parses the text of one -p. */
+int choice_parse(struct choice *c, const char *text, struct err *e);
+void choice_release(struct choice *c);
+
+struct preset {
+	const char *name, *means, *source;
+};
+extern const struct preset presets[]; /* ends with a NULL name */
+
+/* The registry: ends with NULL. */
+extern const struct policy_ops *const policies[];
+const struct policy_ops *policy_find(const char *name); /* NULL: none */
+
+/* A policy's parameters at their defaults, in memory of their own. */
+void *policy_state_new(const struct policy_ops *ops);
+
+#endif

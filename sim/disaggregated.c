@@ -1,0 +1,231 @@
+/*
+ * disaggregated.c: prefill and decode in pools of instances of their own, as DistServe (OSDI'24,
+ * section 3) and Splitwise (ISCA'24, section 4).
+ *
+ * Instances 0 .. prefill-1 prefill, the others decode. A request that is prefilled joins the ready
+ * queue; the decode instance with the most free blocks pulls its head when it has room, over its
+ * own inbound link, first in first out. Blocks are held at both ends until the transfer is over.
+ */
+#include "sim/engine.h"
+#include "sim/run.h"
+#include <math.h>
+
+struct link {
+	struct job_list inbound; /* pulled, the first one is being transferred */
+	int64_t free_ns;	 /* end of the last one */
+};
+
+struct pools {
+	uint32_t prefill, decode;
+	struct job_list ready;
+	struct link *link; /* of each decode instance */
+	enum bound bound;
+	int64_t bound_since_ns;
+};
+
+static void init(struct sim *s)
+{
+	const struct choice *c = s->c->choice;
+	const struct policy_ops *paged = policy_find("paged");
+	struct pools *p = xcalloc(1, sizeof(*p));
+	void *decode_state = policy_state_new(paged);
+	char seqs[32];
+	struct err e;
+
+	p->prefill = (uint32_t)c->shape.prefill;
+	p->decode = (uint32_t)c->shape.decode;
+	p->link = xcalloc(p->decode, sizeof(*p->link));
+	s->shape_state = p;
+	s->n_entry = p->prefill;
+	s->n = p->prefill + p->decode;
+	s->instances = xcalloc(s->n, sizeof(*s->instances));
+	snprintf(seqs, sizeof(seqs), "%lld", (long long)c->shape.decode_seqs);
+	CHECK(param_set(paged->params, decode_state, "decode", "max_seqs", seqs, &e) == 0 &&
+		      param_set(paged->params, decode_state, "decode", "preempt", "swap", &e) == 0,
+	      "paged has no max_seqs=%s or preempt=swap", seqs);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (i < p->prefill)
+			sim_make_instance(s, i, c->policy, c->state, &s->c->hardware);
+		else
+			sim_make_instance(s, i, paged, decode_state, &s->c->decode_hardware);
+	}
+	free(decode_state);
+}
+
+static void release(struct sim *s)
+{
+	struct pools *p = s->shape_state;
+
+	free(p->link);
+	free(p);
+}
+
+static void account_bound(struct sim *s, struct pools *p)
+{
+	if (p->bound != BOUND_ARRIVALS)
+		s->bound_ns[p->bound] += s->now_ns - p->bound_since_ns;
+	p->bound_since_ns = s->now_ns;
+}
+
+/* What the requests between the pools wait for, from now on. */
+static void set_bound(struct sim *s, struct pools *p, enum bound refused)
+{
+	account_bound(s, p);
+	p->bound = BOUND_ARRIVALS;
+	for (uint32_t i = 0; i < p->decode; i++)
+		if (p->link[i].inbound.n > 1)
+			p->bound = BOUND_LINK;
+	if (p->ready.n > 0)
+		p->bound = refused;
+}
+
+static void arrive(struct sim *s, struct job *j)
+{
+	struct pools *p = s->shape_state;
+	struct instance *in = sim_route(s);
+	const struct kv *decode = &s->instances[p->prefill].kv;
+
+	j->stop_tok = 1;
+	j->req.max_tok = 1;
+	j->keep_kv = j->output_tok > 1;
+	j->instance = in->index;
+	if (kv_blocks(&in->kv, instance_need_tok(in, j)) > in->kv.total ||
+	    kv_blocks(decode, j->req.prompt_tok + j->output_tok - 1) > decode->total) {
+		sim_reject(s, j);
+		return;
+	}
+	instance_enqueue(in, j);
+	sim_notify(s, in);
+}
+
+static void done(struct sim *s, struct job *j, int64_t t_ns)
+{
+	struct pools *p = s->shape_state;
+
+	if (j->gen_tok == j->output_tok) {
+		sim_complete(s, j, t_ns);
+		return;
+	}
+	j->state = JOB_MOVING;
+	j->source = j->instance;
+	j->source_blocks = j->blocks;
+	list_append(&p->ready, j);
+	agenda_set(&s->agenda, EVENT_PULL, 0, s->now_ns);
+}
+
+static void moved(struct sim *s, struct instance *in)
+{
+	struct pools *p = s->shape_state;
+
+	if (p->ready.n > 0 && (uint32_t)in->index >= p->prefill)
+		agenda_set(&s->agenda, EVENT_PULL, 0, s->now_ns);
+}
+
+static bool has_seat(const struct sim *s, const struct pools *p, uint32_t d)
+{
+	const struct instance *in = &s->instances[p->prefill + d];
+
+	return in->running.n + in->joining.n + p->link[d].inbound.n <
+	       s->c->choice->shape.decode_seqs;
+}
+
+/* The decode instance with the most free blocks among those that may pull; -1: none. */
+static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
+{
+	int64_t best = -1, most = -1;
+
+	*refused = BOUND_SEATS;
+	for (uint32_t d = 0; d < p->decode; d++) {
+		struct instance *in = &s->instances[p->prefill + d];
+
+		run_sync(in, s->now_ns);
+		if (in->swapped.n > 0) {
+			*refused = BOUND_KV;
+			continue;
+		}
+		if (has_seat(s, p, d) && kv_free(&in->kv) > most) {
+			most = kv_free(&in->kv);
+			best = d;
+		}
+	}
+	return best;
+}
+
+static void start_transfer(struct sim *s, struct pools *p, uint32_t d, struct job *j)
+{
+	struct link *link = &p->link[d];
+	const struct disaggregated_params *shape = &s->c->choice->shape;
+	double bytes = (double)(j->req.prompt_tok * s->c->hardware.kv_move_bytes);
+	double cost_ns = shape->latency_s * 1e9 + bytes / shape->bandwidth_gb_s;
+
+	j->moved_ns = (link->free_ns > s->now_ns ? link->free_ns : s->now_ns) + llround(cost_ns);
+	link->free_ns = j->moved_ns;
+	list_append(&link->inbound, j);
+	if (link->inbound.n == 1)
+		agenda_set(&s->agenda, EVENT_TRANSFER, d, j->moved_ns);
+}
+
+static void pull(struct sim *s)
+{
+	struct pools *p = s->shape_state;
+	enum bound refused = BOUND_KV;
+
+	for (struct job *j; (j = p->ready.first);) {
+		int64_t d = most_free(s, p, &refused);
+
+		if (d < 0)
+			break;
+		struct instance *in = &s->instances[p->prefill + (uint32_t)d];
+		int64_t blocks = kv_blocks(&in->kv, j->req.prompt_tok + 1);
+
+		refused = BOUND_KV;
+		if (blocks > kv_free(&in->kv))
+			break;
+		list_remove(&p->ready, j);
+		kv_take(&in->kv, blocks);
+		j->blocks = blocks;
+		j->stop_tok = j->output_tok;
+		j->req.max_tok = j->ask_tok;
+		start_transfer(s, p, (uint32_t)d, j);
+		sim_kv_changed(s, in);
+	}
+	set_bound(s, p, refused);
+}
+
+static void transfer(struct sim *s, uint32_t d)
+{
+	struct pools *p = s->shape_state;
+	struct link *link = &p->link[d];
+	struct job *j = link->inbound.first;
+	struct instance *source = &s->instances[j->source];
+	struct instance *in = &s->instances[p->prefill + d];
+
+	list_remove(&link->inbound, j);
+	if (link->inbound.first)
+		agenda_set(&s->agenda, EVENT_TRANSFER, d, link->inbound.first->moved_ns);
+	instance_release_kv(source, j, j->source_blocks);
+	instance_join(in, j);
+	sim_notify(s, source);
+	sim_notify(s, in);
+	set_bound(s, p, p->bound);
+}
+
+static int64_t waiting(const struct sim *s)
+{
+	const struct pools *p = s->shape_state;
+
+	return p->ready.n;
+}
+
+const struct shape_ops shape_disaggregated = {
+	.name = "disaggregated",
+	.summary = "prefill and decode in pools of instances of their own, as DistServe",
+	.init = init,
+	.release = release,
+	.arrive = arrive,
+	.done = done,
+	.moved = moved,
+	.transfer = transfer,
+	.pull = pull,
+	.waiting = waiting,
+};

@@ -1,0 +1,479 @@
+/* engine.c: time. Takes events off the agenda until there are none, or the horizon is reached. */
+#include "sim/engine.h"
+#include "sim/rng.h"
+#include "sim/run.h"
+#include "sim/samples.h"
+#include <string.h>
+
+static const int64_t GIB = (int64_t)1 << 30;
+
+/* --- for shapes ----------------------------------------------------------------------------------
+ */
+
+void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *policy,
+		       const void *state, const struct hardware *hw)
+{
+	const struct common_params *common = &s->c->choice->common;
+	int64_t block_bytes = hw->block_tok * hw->kv_token_bytes;
+	struct instance_want want = {
+		.index = (int32_t)index,
+		.policy_name = policy->name,
+		.policy = policy,
+		.state = state,
+		.executor = hw->executor,
+		.ops = &s->instance_ops,
+		.itl = &s->itl,
+		.stream = common->stream,
+		.block_tok = hw->block_tok,
+		.kv_blocks = hw->kv_blocks,
+		.host_blocks = block_bytes ? (int64_t)(common->swap_gib * (double)GIB) / block_bytes
+					   : INT64_MAX,
+		.block_bytes = block_bytes,
+		.pcie_bytes_s = hw->pcie_bytes_s,
+	};
+
+	instance_init(&s->instances[index], &want);
+}
+
+/* The end of the run in progress, or of its next step, goes on the agenda. */
+static void schedule_run(struct sim *s, struct instance *in)
+{
+	int64_t step = in->run.limit;
+
+	if (s->c->step_by_step && in->run.done + 1 < step)
+		step = in->run.done + 1;
+	agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, run_end_ns(&in->run, step));
+}
+
+void sim_notify(struct sim *s, struct instance *in)
+{
+	in->plan_due = true;
+	if (!in->busy) {
+		agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)in->index, s->now_ns);
+	} else if (!in->in_single) {
+		run_cut(in, s->now_ns);
+		schedule_run(s, in);
+	}
+}
+
+void sim_kv_changed(struct sim *s, struct instance *in)
+{
+	if (!in->busy || in->in_single)
+		return;
+	run_set_limit(in);
+	if (in->plan_due)
+		run_cut(in, s->now_ns);
+	schedule_run(s, in);
+}
+
+struct instance *sim_route(struct sim *s)
+{
+	struct router *r = &s->router;
+	uint32_t n = s->n_entry;
+
+	if (n > 1 && r->ops->reads_kv)
+		for (uint32_t i = 0; i < n; i++)
+			run_sync(&s->instances[i], s->now_ns);
+	uint32_t to = r->ops->pick(r, s->instances, n);
+
+	r->arrivals++;
+	return &s->instances[to];
+}
+
+/* --- requests that end
+ * ----------------------------------------------------------------------------- */
+
+static void record(struct sim *s, const struct job *j, enum record_status status, int64_t finish_ns)
+{
+	const struct instance *in = &s->instances[j->instance];
+	int64_t gen = job_generated(in, j), stream = s->c->choice->common.stream;
+	int64_t gaps = 0, gap_ns = 0, last_ns = finish_ns;
+	struct record r = {
+		.idx = j->req.idx,
+		.arrive_ns = j->req.arrive_ns,
+		.schedule_ns = j->schedule_ns,
+		.first_token_ns = j->first_ns,
+		.finish_ns = finish_ns,
+		.prompt_tok = j->req.prompt_tok,
+		.output_tok = j->output_tok,
+		.preemptions = j->preemptions,
+		.instance = j->instance,
+		.max_gap_ns = instance_max_gap(in, j),
+		.status = status,
+	};
+
+	if (j->first_ns >= 0) {
+		if (status != RECORD_COMPLETED)
+			last_ns = gen > j->gen_tok && stream == 1 ? in->decode_end_ns : j->last_ns;
+		gap_ns = last_ns - j->first_ns;
+		gaps = gen == j->output_tok ? (gen - 1) / stream : gen / stream - 1;
+		if (j->deferred)
+			gaps = gen - 1;
+	}
+	metrics_record(&s->metrics, &r, gap_ns, gaps);
+	if (s->c->record && !s->failed && s->c->record(s->c->sink_arg, &r, s->err) < 0)
+		s->failed = true;
+}
+
+/* In a closed loop the end of a request lets the next one in, at the same time. */
+static void ended(struct sim *s, struct job *j)
+{
+	job_give(&s->jobs, j);
+	if (s->c->closed_loop > 0 && !s->trace_ended) {
+		s->to_issue++;
+		agenda_set(&s->agenda, EVENT_ARRIVAL, 0, s->now_ns);
+	}
+}
+
+void sim_reject(struct sim *s, struct job *j)
+{
+	record(s, j, RECORD_REJECTED, -1);
+	ended(s, j);
+}
+
+void sim_complete(struct sim *s, struct job *j, int64_t t_ns)
+{
+	CHECK(j->gen_tok == j->output_tok, "request %lld ends with %lld of %lld tokens",
+	      (long long)j->req.idx, (long long)j->gen_tok, (long long)j->output_tok);
+	record(s, j, RECORD_COMPLETED, t_ns);
+	ended(s, j);
+}
+
+static void instance_done(void *arg, struct job *j, int64_t t_ns)
+{
+	struct sim *s = arg;
+
+	s->shape->done(s, j, t_ns);
+}
+
+/* --- arrivals
+ * -------------------------------------------------------------------------------------- */
+
+/* Reads the next row, and puts its arrival on the agenda. */
+static void read_next(struct sim *s)
+{
+	int got = s->c->next(s->c->next_arg, &s->next, s->err);
+
+	s->failed = s->failed || got < 0;
+	s->next_known = got > 0;
+	s->trace_ended = got <= 0;
+	if (got <= 0)
+		return;
+	if (s->c->closed_loop == 0)
+		agenda_set(&s->agenda, EVENT_ARRIVAL, 0, s->next.arrive_ns);
+	else if (s->to_issue > 0)
+		agenda_set(&s->agenda, EVENT_ARRIVAL, 0, s->now_ns);
+}
+
+static int64_t waiting(const struct sim *s)
+{
+	int64_t n = s->shape->waiting ? s->shape->waiting(s) : 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		n += queue_len(&s->instances[i].waiting) + s->instances[i].swapped.n;
+	return n;
+}
+
+static int64_t max_tok_of(struct sim *s, const struct trace_row *row)
+{
+	int64_t limit = 0;
+
+	if (row->max_tok > 0)
+		limit = row->max_tok;
+	else if (s->c->max_tokens_rule == MAX_TOKENS_N)
+		limit = s->c->max_tokens;
+	else if (s->c->max_tokens_rule == MAX_TOKENS_MODEL)
+		limit = s->c->context - row->prompt_tok;
+	if (limit >= row->output_tok)
+		return limit;
+	s->counts.raised_max_tok += row->max_tok > 0 || s->c->max_tokens_rule == MAX_TOKENS_N;
+	return row->output_tok;
+}
+
+/* False: the request is longer than the server takes, even with its output cut. */
+static bool fits_model_len(struct sim *s, struct job *j)
+{
+	int64_t room = s->c->max_model_len - j->req.prompt_tok;
+
+	if (s->c->max_model_len == 0 || j->output_tok <= room)
+		return true;
+	if (!s->c->too_long_truncate || room < 1) {
+		s->counts.too_long_rejected++;
+		return false;
+	}
+	s->counts.too_long_truncated++;
+	j->output_tok = room;
+	return true;
+}
+
+static void arrival(struct sim *s)
+{
+	struct trace_row row = s->next;
+	struct job *j = job_take(&s->jobs);
+
+	s->to_issue -= s->c->closed_loop > 0;
+	j->output_tok = row.output_tok;
+	j->req = (struct request){
+		.idx = s->idx++, .arrive_ns = s->now_ns, .prompt_tok = row.prompt_tok};
+	metrics_arrival(&s->metrics, s->now_ns, waiting(s));
+	if (fits_model_len(s, j)) {
+		row.output_tok = j->output_tok;
+		j->ask_tok = max_tok_of(s, &row);
+		s->shape->arrive(s, j);
+	} else {
+		j->instance = sim_route(s)->index;
+		sim_reject(s, j);
+	}
+	read_next(s);
+}
+
+/* --- instances
+ * ------------------------------------------------------------------------------------- */
+
+static void audit(struct sim *s, const struct instance *in)
+{
+	if (s->c->audit)
+		s->c->audit(s->c->audit_arg, s, in->index);
+}
+
+static void step_end(struct sim *s, struct instance *in)
+{
+	if (in->in_single) {
+		instance_end_single(in);
+	} else {
+		run_sync(in, s->now_ns);
+		in->busy = false;
+		instance_settle(in, s->now_ns);
+	}
+	agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)in->index, s->now_ns);
+	if (s->shape->moved)
+		s->shape->moved(s, in);
+}
+
+static void plan(struct sim *s, struct instance *in)
+{
+	int64_t wait_ns = -1;
+
+	if (!in->plan_due && in->run.active && run_continue(in, s->now_ns)) {
+		in->busy = true;
+	} else {
+		instance_plan(in, s->now_ns, &wait_ns);
+		samples_add(s, in);
+	}
+	if (wait_ns >= 0)
+		agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)in->index, wait_ns);
+	else
+		agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)in->index);
+	if (in->in_single)
+		agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, in->single.end_ns);
+	else if (in->busy)
+		schedule_run(s, in);
+	if (s->shape->moved)
+		s->shape->moved(s, in);
+	audit(s, in);
+}
+
+static void handle(struct sim *s, enum event_kind kind, uint32_t index)
+{
+	switch (kind) {
+	case EVENT_STEP:
+		step_end(s, &s->instances[index]);
+		audit(s, &s->instances[index]);
+		break;
+	case EVENT_TRANSFER:
+		s->shape->transfer(s, index);
+		break;
+	case EVENT_ARRIVAL:
+		if (s->next_known)
+			arrival(s);
+		break;
+	case EVENT_WAIT:
+		sim_notify(s, &s->instances[index]);
+		break;
+	case EVENT_PULL:
+		s->shape->pull(s);
+		break;
+	case EVENT_PLAN:
+		plan(s, &s->instances[index]);
+		break;
+	case N_EVENT_KINDS:
+		break;
+	}
+}
+
+/* --- the run
+ * --------------------------------------------------------------------------------------- */
+
+enum { PROGRESS_EVENTS = 1 << 16 };
+
+static void loop(struct sim *s)
+{
+	int64_t horizon_ns = s->c->horizon_ns < 0 ? INT64_MAX : s->c->horizon_ns;
+	enum event_kind kind;
+	uint32_t index;
+
+	while (!s->failed && agenda_time(&s->agenda) <= horizon_ns &&
+	       agenda_next(&s->agenda, &s->now_ns, &kind, &index)) {
+		handle(s, kind, index);
+		if (++s->counts.events % PROGRESS_EVENTS == 0 && s->c->progress)
+			s->c->progress(s->c->progress_arg, s->now_ns,
+				       s->metrics.completed + s->metrics.rejected);
+	}
+	s->cut_off = agenda_time(&s->agenda) != INT64_MAX;
+	if (s->cut_off)
+		s->now_ns = horizon_ns;
+}
+
+/* Requests that the horizon cut off; if it cut nothing off there must be none. */
+static void unfinished(struct sim *s)
+{
+	size_t n;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		run_sync(&s->instances[i], s->now_ns);
+		instance_account_bound(&s->instances[i], s->now_ns);
+	}
+	struct job **left = job_pool_all(&s->jobs, &n);
+
+	if (n > 0 && !s->cut_off) {
+		err_set(s->err,
+			"policy %s plans nothing although %zu requests wait (the first is request "
+			"%lld) and nothing else is to come",
+			s->c->choice->name, n, (long long)left[0]->req.idx);
+		s->failed = true;
+	}
+	for (size_t i = 0; i < n && !s->failed; i++)
+		record(s, left[i], RECORD_UNFINISHED, -1);
+	free(left);
+}
+
+static const char *bound_name(const struct sim *s)
+{
+	static const char *const names[] = {"arrivals", "seats", "kv", "tokens", "link"};
+	int64_t total[N_BOUNDS];
+	int most = 0;
+
+	memcpy(total, s->bound_ns, sizeof(total));
+	for (int b = 0; b < N_BOUNDS; b++) {
+		for (uint32_t i = 0; i < s->n; i++)
+			total[b] += s->instances[i].stats.bound_ns[b];
+		if (total[b] > total[most])
+			most = b;
+	}
+	return names[most];
+}
+
+static void add_note(struct summary *out, const char *note)
+{
+	size_t n = strlen(out->notes);
+
+	snprintf(out->notes + n, sizeof(out->notes) - n, "%s%s", n && *note ? " " : "", note);
+}
+
+static void fill_summary(struct sim *s, struct summary *out)
+{
+	double batch_sum = 0, util_sum = 0;
+	bool oracle = false;
+
+	metrics_summary(&s->metrics, &s->itl, out);
+	if (s->c->closed_loop > 0) { /* arrivals follow completions: no rate is offered */
+		out->offered_rps = NAN;
+		out->saturated = FIELD_NULL_INT;
+	}
+	out->preemptions = out->steps = out->recomputed_tok = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct instance_stats *st = &s->instances[i].stats;
+
+		out->preemptions += st->preemptions;
+		out->steps += st->steps;
+		out->recomputed_tok += st->recomputed_tok;
+		batch_sum += (double)st->batch_sum;
+		util_sum += (double)st->kv_sum / (double)s->instances[i].kv.total;
+		oracle = oracle || s->instances[i].oracle;
+	}
+	out->batch_mean = out->steps ? batch_sum / (double)out->steps : NAN;
+	out->kv_util_mean =
+		out->steps && !s->c->hardware.kv_unlimited ? util_sum / (double)out->steps : NAN;
+	snprintf(out->bound, sizeof(out->bound), "%s", bound_name(s));
+	snprintf(out->times, sizeof(out->times), "%s", s->c->hardware.executor->ops->times);
+	out->notes[0] = '\0';
+	add_note(out, s->c->hardware.executor->notes);
+	if (oracle)
+		add_note(out, "oracle");
+}
+
+struct bin_sink {
+	struct sim *s;
+	const char *metric;
+};
+
+static void put_bin(void *arg, double low, double high, int64_t count)
+{
+	struct bin_sink *to = arg;
+	struct histogram_bin b = {to->metric, low, high, count};
+
+	if (!to->s->failed && to->s->c->bin(to->s->c->sink_arg, &b, to->s->err) < 0)
+		to->s->failed = true;
+}
+
+static void put_histograms(struct sim *s)
+{
+	const struct metrics *m = &s->metrics;
+	const struct {
+		const char *metric;
+		const struct hist *hist;
+	} all[] = {
+		{"itl", &s->itl},      {"ttft", &m->ttft.hist},		{"tpot", &m->tpot.hist},
+		{"e2e", &m->e2e.hist}, {"norm_latency", &m->norm.hist}, {"queue", &m->queue.hist}};
+
+	if (!s->c->bin)
+		return;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		hist_each(all[i].hist, put_bin, &(struct bin_sink){s, all[i].metric});
+}
+
+static void start(struct sim *s)
+{
+	s->shape = s->c->choice->disaggregated ? &shape_disaggregated : &shape_single;
+	s->instance_ops = (struct instance_ops){.done = instance_done, .arg = s};
+	router_init(&s->router, s->c->router, s->c->seed);
+	metrics_init(&s->metrics, &s->c->slo, s->c->keep_all);
+	s->shape->init(s);
+	agenda_init(&s->agenda, s->n);
+	samples_init(s);
+	s->to_issue = s->c->closed_loop;
+	read_next(s);
+}
+
+static void stop(struct sim *s)
+{
+	s->shape->release(s);
+	for (uint32_t i = 0; i < s->n; i++)
+		instance_release(&s->instances[i]);
+	free(s->instances);
+	samples_release(s);
+	agenda_release(&s->agenda);
+	metrics_release(&s->metrics);
+	router_release(&s->router);
+	job_pool_release(&s->jobs);
+	hist_release(&s->itl);
+}
+
+int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *counts,
+	    struct err *e)
+{
+	struct sim s = {.c = c, .err = e};
+
+	start(&s);
+	loop(&s);
+	if (!s.failed)
+		unfinished(&s);
+	if (!s.failed) {
+		fill_summary(&s, out);
+		samples_put(&s);
+		put_histograms(&s);
+	}
+	*counts = s.counts;
+	stop(&s);
+	return s.failed ? -1 : 0;
+}

@@ -1,0 +1,77 @@
+/*
+ * engine.h: the simulation in progress, as the engine and its shapes share it (and tests that
+ * recount).
+ *
+ * A shape says what the instances are to each other: where an arrival goes, and what becomes of a
+ * request that an instance is done with.
+ */
+#ifndef SIM_ENGINE_H
+#define SIM_ENGINE_H
+
+#include "sim/agenda.h"
+#include "sim/instance.h"
+#include "sim/sim.h"
+
+struct shape_ops {
+	const char *name, *summary;
+	/* Sets s->n, s->n_entry and s->instances up, and its own state. */
+	void (*init)(struct sim *s);
+	void (*release)(struct sim *s);
+	/* A new job: enqueue it, or reject it with sim_reject(). */
+	void (*arrive)(struct sim *s, struct job *j);
+	/* An instance is done with j. */
+	void (*done)(struct sim *s, struct job *j, int64_t t_ns);
+	/* A step of the instance has ended, or a plan was made. May be NULL. */
+	void (*moved)(struct sim *s, struct instance *in);
+	/* EVENT_TRANSFER, EVENT_PULL. May be NULL. */
+	void (*transfer)(struct sim *s, uint32_t index);
+	void (*pull)(struct sim *s);
+	/* Requests that wait between instances. May be NULL. */
+	int64_t (*waiting)(const struct sim *s);
+};
+
+extern const struct shape_ops shape_single, shape_disaggregated;
+
+struct sim {
+	const struct sim_config *c;
+	const struct shape_ops *shape;
+	void *shape_state;
+	struct instance *instances;
+	uint32_t n, n_entry; /* instances; those that arrivals go to are the first n_entry */
+	struct instance_ops instance_ops;
+	struct router router;
+	struct agenda agenda;
+	struct job_pool jobs;
+	struct hist itl;
+	struct metrics metrics;
+	struct sim_counts counts;
+	int64_t now_ns;
+	int64_t bound_ns[N_BOUNDS]; /* of the shape; the instances have their own */
+
+	struct trace_row next; /* where next_known */
+	bool next_known, trace_ended;
+	int64_t to_issue; /* closed loop: requests to arrive now */
+	int64_t idx;	  /* of the next request */
+
+	struct sample *samples;
+	int64_t n_samples, sample_ns; /* at least so far apart at one instance */
+	int64_t *sampled_ns;	      /* last sample of each instance */
+
+	bool cut_off; /* by the horizon */
+	struct err *err;
+	bool failed;
+};
+
+/* For shapes. */
+void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *policy,
+		       const void *state, const struct hardware *hw);
+/* Something happened that the instance must plan for, at its first boundary from now on. */
+void sim_notify(struct sim *s, struct instance *in);
+/* Its blocks changed while a run is going on: looks again when it will have to stop. */
+void sim_kv_changed(struct sim *s, struct instance *in);
+void sim_reject(struct sim *s, struct job *j);
+void sim_complete(struct sim *s, struct job *j, int64_t t_ns);
+/* The instance that an arrival goes to. */
+struct instance *sim_route(struct sim *s);
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * instance.h: one copy of the model on its devices: a policy, a waiting queue, running requests, a
+ * KV pool, and the step in progress.
+ *
+ * In continuous batching every decoding request gains one token a step. So an instance keeps a
+ * decode clock (decode steps done), and a request that joins at clock c with g tokens to go is done
+ * at c + g: a heap instead of a loop over the batch. A run of equal decode steps is one event
+ * (run.h).
+ *
+ * instance.c moves requests between the places below, plan.c checks what a policy asks for and
+ * builds the step from it, run.c does the arithmetic of runs, engine.c owns time.
+ */
+#ifndef SIM_INSTANCE_H
+#define SIM_INSTANCE_H
+
+#include "sim/executor.h"
+#include "sim/gaps.h"
+#include "sim/heap.h"
+#include "sim/kv.h"
+#include "sim/queue.h"
+
+/* Consecutive decode steps of the same requests: step j ends at start + round(F(j)). */
+struct run {
+	bool active;
+	int64_t start_ns, clock; /* when it started; decode clock then */
+	int64_t b, ctx;		 /* sequences; their summed context in the first step */
+	struct decode_cost cost;
+	int64_t done, begun; /* steps ended and started so far, as accounted */
+	int64_t limit;	     /* the step after which the engine has to look: done <= limit */
+};
+
+/* A step that is not part of a run. */
+struct single {
+	struct step step;
+	bool decodes;
+	int64_t start_ns, end_ns;
+	double cost_ns;
+	struct job **prefill; /* jobs it prefills; tokens in prefill_tok[] */
+	int64_t *prefill_tok;
+	int64_t n_prefill, room;
+};
+
+enum bound { BOUND_ARRIVALS, BOUND_SEATS, BOUND_KV, BOUND_TOKENS, BOUND_LINK, N_BOUNDS };
+
+/* Integer sums over the whole simulation. */
+struct instance_stats {
+	int64_t steps, batch_sum, kv_sum; /* a step: sequences in it, blocks in use during it */
+	int64_t preemptions, recomputed_tok;
+	int64_t bound_ns[N_BOUNDS]; /* time that the head of the queue was refused for this reason
+				     */
+};
+
+/* What the engine wants to know. */
+struct instance_ops {
+	/*
+	 * The last token that j was here for has been delivered, and j has left (but for the KV of
+	 * a keep_kv job): it is the engine's now.
+	 */
+	void (*done)(void *arg, struct job *j, int64_t t_ns);
+	void *arg;
+};
+
+/* Requests of a padded batch that are done: they keep seats, KV and their share of each step. */
+struct held {
+	int64_t n, blocks;
+	struct job_list deferred; /* of them, those whose tokens are delivered at the end */
+};
+
+struct instance {
+	int32_t index;
+	const char *policy_name;
+	const struct policy_ops *policy;
+	void *state;
+	const struct executor *executor;
+	const struct instance_ops *ops;
+	struct hist *itl;    /* shared: every gap of the simulation */
+	int64_t stream;	     /* tokens a delivery */
+	int64_t block_bytes; /* of one KV block, on one device */
+	double pcie_bytes_s;
+
+	struct kv kv;
+	struct queue waiting;
+	struct job_list running; /* prefilling and decoding, by admission */
+	struct job_list swapped; /* by admission */
+	struct job_list joining; /* their KV has come, they join at the next boundary */
+	struct held held;
+	int64_t admissions;
+	int64_t n_partial; /* prefilling ones among the running */
+
+	int64_t n_decoding;    /* decoding and not held */
+	int64_t decode_b;      /* sequences of a decode step: n_decoding + held */
+	int64_t decode_ctx;    /* their contexts in the next decode step */
+	int64_t clock;	       /* decode steps done */
+	int64_t decode_end_ns; /* end of the last one */
+	struct heap due;       /* decoding jobs by the clock of their next delivery or finish */
+	struct gaps gaps;
+	struct job **late; /* joined long after their last token: their next gap is their own */
+	int64_t n_late, late_room;
+	int64_t prepaid; /* of them, those that hold the block of their next token already */
+
+	int64_t seats, step_tok, spare; /* plan_limits() */
+	bool batch_padded;
+	enum plan_reply batch_reply;
+
+	struct run run;
+	struct single single;
+	bool busy; /* a step is in progress: the single one, or one of the run */
+	bool in_single;
+	bool plan_due;
+	bool oracle;	  /* the policy has looked at a true output length */
+	enum bound bound; /* what refused the head at the last plan */
+	int64_t bound_since_ns;
+
+	struct instance_stats stats;
+};
+
+struct instance_want {
+	int32_t index;
+	const char *policy_name;
+	const struct policy_ops *policy;
+	const void *state; /* state_size bytes with parsed parameters: copied */
+	const struct executor *executor;
+	const struct instance_ops *ops;
+	struct hist *itl;
+	int64_t stream, block_tok, kv_blocks, host_blocks, block_bytes;
+	double pcie_bytes_s;
+};
+
+void instance_init(struct instance *in, const struct instance_want *w);
+void instance_release(struct instance *in);
+
+/* Slots that j needs here to be served at all: P + stop - 1, or what the policy reserves. */
+int64_t instance_need_tok(struct instance *in, const struct job *j);
+/* A new request joins the queue. */
+void instance_enqueue(struct instance *in, struct job *j);
+/* A request whose KV was computed elsewhere comes in; its blocks here were taken before
+ * (j->blocks). */
+void instance_join(struct instance *in, struct job *j);
+/* Gives back the blocks that a keep_kv job left here. */
+void instance_release_kv(struct instance *in, struct job *j, int64_t blocks);
+
+/* Requests at the instance that are not done. */
+int64_t instance_outstanding(const struct instance *in);
+
+/* Tokens produced, slots and blocks held of a job at a step boundary. */
+int64_t job_generated(const struct instance *in, const struct job *j);
+int64_t job_blocks(const struct instance *in, const struct job *j);
+
+/* Moves between the places; the caller has checked seats and blocks. */
+void instance_admit(struct instance *in, int64_t now_ns); /* the head of the queue */
+void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kind);
+void instance_restore(struct instance *in, struct job *j);
+void instance_join_waiting(struct instance *in); /* joining -> running, at a boundary */
+
+/* The end of the single step in progress. */
+void instance_end_single(struct instance *in);
+/* Delivers and finishes whatever is due at the present decode clock. */
+void instance_settle(struct instance *in, int64_t t_ns);
+
+/* Whether decode steps feed the histogram of gaps in bulk (not: delivery in larger pieces). */
+bool instance_counts_gaps(const struct instance *in);
+/* The first decode step after whatever else: gaps since each request's own last token. */
+void instance_first_gaps(struct instance *in, int64_t start_ns, double cost_ns, int64_t end_ns);
+
+/* Calls the policy, and starts the step it planned. wait_ns: its plan_wait(), or -1. */
+void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns);
+
+/* Time that passed since the last plan goes to what refused the head of the queue then. */
+void instance_account_bound(struct instance *in, int64_t now_ns);
+
+/* Longest gap between deliveries of a job so far, as it stands at its instance; -1: none. */
+double instance_max_gap(const struct instance *in, const struct job *j);
+
+#endif

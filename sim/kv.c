@@ -1,0 +1,93 @@
+#include "sim/kv.h"
+#include <string.h>
+
+void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total)
+{
+	*kv = (struct kv){.block_tok = block_tok, .total = total, .host_total = host_total};
+	kv->grow = xcalloc((size_t)block_tok, sizeof(*kv->grow));
+}
+
+void kv_release(struct kv *kv)
+{
+	free(kv->grow);
+	*kv = (struct kv){0};
+}
+
+void kv_take(struct kv *kv, int64_t blocks)
+{
+	CHECK(blocks >= 0 && blocks <= kv_free(kv), "%lld blocks of %lld free", (long long)blocks,
+	      (long long)kv_free(kv));
+	kv->used += blocks;
+}
+
+void kv_give(struct kv *kv, int64_t blocks)
+{
+	CHECK(blocks >= 0 && blocks <= kv->used, "%lld blocks of %lld used", (long long)blocks,
+	      (long long)kv->used);
+	kv->used -= blocks;
+}
+
+static int64_t *counter(struct kv *kv, int64_t slots, int64_t clock)
+{
+	int64_t at = (slots - clock) % kv->block_tok;
+
+	return &kv->grow[at < 0 ? at + kv->block_tok : at];
+}
+
+void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock)
+{
+	++*counter(kv, slots, clock);
+	kv->growers++;
+}
+
+void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock)
+{
+	int64_t *n = counter(kv, slots, clock);
+
+	CHECK(*n > 0, "%lld requests at this offset", (long long)*n);
+	--*n;
+	kv->growers--;
+}
+
+int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)
+{
+	int64_t b = kv->block_tok, free_blocks = kv_free(kv);
+
+	if (kv->growers == 0 || most <= 0)
+		return most;
+	int64_t turns = free_blocks / kv->growers; /* whole turns of the counters that fit */
+
+	if (turns > (most - 1) / b)
+		return most;
+	int64_t steps = turns * b;
+
+	free_blocks -= turns * kv->growers;
+	while (steps < most) {
+		free_blocks -= kv_need(kv, clock + steps);
+		if (free_blocks < 0)
+			break;
+		steps++;
+	}
+	return steps;
+}
+
+int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
+{
+	int64_t b = kv->block_tok, taken = 0;
+	int64_t sum = kv->used * steps;
+
+	if (kv->growers == 0)
+		return sum;
+	for (int64_t r = 0; r < b && r < steps; r++) {
+		int64_t n = kv_need(kv, clock + r);
+
+		if (n == 0)
+			continue;
+		int64_t hits = (steps - 1 - r) / b + 1; /* steps r, r + b, r + 2b, ... */
+
+		taken += n * hits;
+		sum += n * (hits * (steps - r) - b * (hits * (hits - 1) / 2));
+	}
+	kv_take(kv, taken);
+	return sum;
+}

@@ -1,0 +1,60 @@
+/*
+ * kv.h: the KV block pool of one instance, and how decoding requests grow in it.
+ *
+ * A request that decodes takes one slot a step, so it needs a new block every block_tok steps. Only
+ * how many requests stand at each offset in their last block matters: `grow` counts them by (slots
+ * - decode clock) mod block_tok, which a decode step leaves unchanged.
+ */
+#ifndef SIM_KV_H
+#define SIM_KV_H
+
+#include "sim/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kv {
+	int64_t block_tok, total, used; /* blocks; used + free = total, always */
+	int64_t host_total, host_used;	/* blocks of host memory for swapped requests */
+	int64_t *grow;			/* block_tok counters */
+	int64_t growers;		/* their sum */
+};
+
+void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total);
+void kv_release(struct kv *kv);
+
+static inline int64_t kv_blocks(const struct kv *kv, int64_t tok)
+{
+	return tok <= 0 ? 0 : (tok - 1) / kv->block_tok + 1;
+}
+
+static inline int64_t kv_free(const struct kv *kv)
+{
+	return kv->total - kv->used;
+}
+
+/* Takes blocks that the caller knows to be free, gives some back. */
+void kv_take(struct kv *kv, int64_t blocks);
+void kv_give(struct kv *kv, int64_t blocks);
+
+/* A request with that many slots starts or stops growing at this decode clock. */
+void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock);
+void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock);
+
+/* Blocks that the step starting at `clock` takes. */
+static inline int64_t kv_need(const struct kv *kv, int64_t clock)
+{
+	int64_t at = clock % kv->block_tok;
+
+	return kv->grow[at ? kv->block_tok - at : 0];
+}
+
+/* How many steps, at most `most`, can start from `clock` on before blocks run out. */
+int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most);
+
+/*
+ * Starts `steps` decode steps from `clock` on, which must fit: takes their blocks, and returns the
+ * sum over these steps of the blocks in use.
+ */
+int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps);
+
+#endif

@@ -1,0 +1,49 @@
+/* main.c: finds the subcommand. Each lives in its own cmd_*.c with its own option table. */
+#include "sim/options.h"
+#include <string.h>
+
+static const struct command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"run", "replay a trace under policies, print latency and goodput, store them", cmd_run},
+	{"compare", "print runs of a results database beside each other", cmd_compare},
+	{"capacity", "print the memory budget: KV blocks, tokens, users", cmd_capacity},
+	{"trace", "look at, convert or generate a trace", cmd_trace},
+	{"list", "list policies, presets, routers, executors, models, devices, traces", cmd_list},
+};
+enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: omnibus COMMAND ... (omnibus COMMAND --help says more)\n\n", out);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n  --version, --help\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("omnibus " OMNIBUS_VERSION);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_usage(stdout);
+		return 0;
+	}
+	const char *names[N_COMMANDS];
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		names[i] = commands[i].name;
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	struct err e;
+	err_unknown(&e, "command", argv[1], names, N_COMMANDS);
+	fprintf(stderr, "omnibus: %s\n", e.text);
+	return EXIT_USAGE;
+}

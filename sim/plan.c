@@ -1,0 +1,410 @@
+/* plan.c: what policies see and ask for, checked; and the step that comes of it. */
+#include "sim/run.h"
+#include "sim/view.h"
+#include <math.h>
+
+static struct job *job_of(const struct request *r)
+{
+	return (struct job *)(uintptr_t)r; /* the request is its first member */
+}
+
+static const struct request *request_of(const struct job *j)
+{
+	return j ? &j->req : NULL;
+}
+
+/* --- view ----------------------------------------------------------------------------------------
+ */
+
+int64_t view_now(const struct view *v)
+{
+	return v->now_ns;
+}
+
+bool view_idle(const struct view *v)
+{
+	return v->in->running.n == 0;
+}
+
+int64_t view_running(const struct view *v)
+{
+	return v->in->running.n;
+}
+
+int64_t view_waiting(const struct view *v)
+{
+	return queue_len(&v->in->waiting);
+}
+
+const struct request *view_head(const struct view *v)
+{
+	return request_of(queue_head(&v->in->waiting));
+}
+
+const struct request *view_last(const struct view *v)
+{
+	return request_of(v->in->running.last);
+}
+
+const struct request *view_partial(const struct view *v)
+{
+	const struct job *found = NULL;
+	int64_t left = v->in->n_partial;
+
+	/* from the end: the partly prefilled ones are nearly always the last */
+	for (const struct job *j = v->in->running.last; j && left > 0; j = j->prev) {
+		if (j->state == JOB_PREFILLING) {
+			found = j;
+			left--;
+		}
+	}
+	return request_of(found);
+}
+
+const struct request *view_swapped(const struct view *v)
+{
+	return request_of(v->in->swapped.first);
+}
+
+int64_t view_rest(const struct view *v, const struct request *r)
+{
+	const struct job *j = job_of(r);
+
+	(void)v;
+	if (j->state != JOB_WAITING && j->state != JOB_PREFILLING)
+		return 0;
+	return j->seq_tok - j->done_tok;
+}
+
+int64_t view_generated(const struct view *v, const struct request *r)
+{
+	return job_generated(v->in, job_of(r));
+}
+
+int64_t view_block(const struct view *v)
+{
+	return v->in->kv.block_tok;
+}
+
+int64_t view_kv_total(const struct view *v)
+{
+	return v->in->kv.total;
+}
+
+int64_t view_kv_free(const struct view *v)
+{
+	return kv_free(&v->in->kv);
+}
+
+int64_t view_true_output(const struct view *v, const struct request *r)
+{
+	v->in->oracle = true;
+	return job_of(r)->stop_tok;
+}
+
+/* --- plan ----------------------------------------------------------------------------------------
+ */
+
+static enum plan_result refuse(struct plan *p, enum plan_result why)
+{
+	p->refused = why;
+	return why;
+}
+
+static int64_t limit_of(int64_t limit)
+{
+	return limit == PLAN_NO_LIMIT ? INT64_MAX : limit;
+}
+
+void plan_limits(struct plan *p, int64_t seats, int64_t step_tok, int64_t spare_blocks)
+{
+	p->in->seats = limit_of(seats);
+	p->in->step_tok = limit_of(step_tok);
+	p->in->spare = spare_blocks;
+}
+
+void plan_refuse(struct plan *p, enum plan_result why)
+{
+	p->refused = why;
+}
+
+int64_t plan_prompt_tok(const struct plan *p)
+{
+	return p->prompt_tok;
+}
+
+int64_t plan_tok_left(const struct plan *p)
+{
+	if (p->in->step_tok == INT64_MAX)
+		return INT64_MAX;
+	return p->in->step_tok - p->prompt_tok - p->decode_tok;
+}
+
+void plan_wait(struct plan *p, int64_t until_ns)
+{
+	CHECK(until_ns > p->now_ns, "policy %s waits until %lld at %lld", p->in->policy_name,
+	      (long long)until_ns, (long long)p->now_ns);
+	p->wait_ns = until_ns;
+}
+
+void plan_pad(struct plan *p, enum plan_reply reply)
+{
+	CHECK(p->in->running.n == 0, "policy %s pads a batch while %lld requests run",
+	      p->in->policy_name, (long long)p->in->running.n);
+	p->in->batch_padded = true;
+	p->in->batch_reply = reply;
+	p->pad_tok = 0;
+}
+
+/* Blocks that the padded batch takes beyond what it has, if its prompts were padded to pad_tok. */
+static int64_t pad_blocks(const struct plan *p, int64_t pad_tok)
+{
+	int64_t more = 0;
+
+	if (pad_tok == p->pad_tok)
+		return 0;
+	for (const struct job *j = p->in->running.first; j; j = j->next)
+		more += kv_blocks(&p->in->kv, pad_tok + j->extra_tok) - j->blocks;
+	return more;
+}
+
+static void pad_to(struct plan *p, int64_t pad_tok)
+{
+	struct instance *in = p->in;
+
+	for (struct job *j = in->running.first; j; j = j->next) {
+		int64_t blocks = kv_blocks(&in->kv, pad_tok + j->extra_tok);
+
+		kv_take(&in->kv, blocks - j->blocks);
+		j->blocks = blocks;
+		j->pad_tok = pad_tok - j->req.prompt_tok;
+	}
+	p->pad_tok = pad_tok;
+}
+
+static enum plan_result admit_padded(struct plan *p, struct job *j, int64_t reserve_tok)
+{
+	struct instance *in = p->in;
+	int64_t pad_tok = j->seq_tok > p->pad_tok ? j->seq_tok : p->pad_tok;
+	int64_t extra_tok = reserve_tok - j->seq_tok;
+	int64_t own = kv_blocks(&in->kv, pad_tok + extra_tok);
+
+	CHECK(extra_tok >= 0, "policy %s reserves %lld slots for a prompt of %lld", in->policy_name,
+	      (long long)reserve_tok, (long long)j->seq_tok);
+	if (own + pad_blocks(p, pad_tok) > kv_free(&in->kv))
+		return refuse(p, PLAN_KV);
+	instance_admit(in, p->now_ns);
+	j->extra_tok = extra_tok;
+	j->reserved = true;
+	j->blocks = 0;
+	j->deferred = in->batch_reply == PLAN_REPLY_BATCH;
+	pad_to(p, pad_tok);
+	return PLAN_OK;
+}
+
+enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t reserve_tok)
+{
+	struct instance *in = p->in;
+	struct job *j = job_of(r);
+
+	CHECK(queue_head(&in->waiting) == j, "policy %s admits request %lld, not the head",
+	      in->policy_name, (long long)r->idx);
+	if (in->running.n + in->held.n >= in->seats)
+		return refuse(p, PLAN_SEATS);
+	if (in->batch_padded) {
+		enum plan_result result = admit_padded(p, j, reserve_tok);
+
+		p->admitted += result == PLAN_OK;
+		return result;
+	}
+	int64_t spare = in->running.n == 0 ? 0 : in->spare;
+	int64_t blocks = kv_blocks(&in->kv, reserve_tok > 0 ? reserve_tok : j->seq_tok);
+
+	if (blocks + spare > kv_free(&in->kv))
+		return refuse(p, PLAN_KV);
+	instance_admit(in, p->now_ns);
+	p->admitted++;
+	j->reserved = reserve_tok > 0;
+	j->blocks = 0;
+	if (j->reserved) {
+		kv_take(&in->kv, blocks);
+		j->blocks = blocks;
+	}
+	return PLAN_OK;
+}
+
+static void add_prefill(struct single *s, struct job *j, int64_t n_tok)
+{
+	if (s->n_prefill == s->room) {
+		s->room = s->room ? 2 * s->room : 16;
+		s->prefill = xrealloc(s->prefill, (size_t)s->room * sizeof(*s->prefill));
+		s->prefill_tok =
+			xrealloc(s->prefill_tok, (size_t)s->room * sizeof(*s->prefill_tok));
+	}
+	s->prefill[s->n_prefill] = j;
+	s->prefill_tok[s->n_prefill++] = n_tok;
+}
+
+enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok)
+{
+	struct instance *in = p->in;
+	struct job *j = job_of(r);
+
+	CHECK(j->state == JOB_PREFILLING && n_tok >= 1 && n_tok <= j->seq_tok - j->done_tok,
+	      "policy %s prefills %lld tokens of request %lld, which has %lld left",
+	      in->policy_name, (long long)n_tok, (long long)r->idx,
+	      (long long)(j->seq_tok - j->done_tok));
+	if (n_tok > plan_tok_left(p))
+		return PLAN_TOKENS;
+	if (!j->reserved) {
+		int64_t more = kv_blocks(&in->kv, j->done_tok + n_tok) - j->blocks;
+
+		if (more > kv_free(&in->kv))
+			return PLAN_KV;
+		kv_take(&in->kv, more);
+		j->blocks += more;
+	}
+	add_prefill(&in->single, j, n_tok);
+	p->prompt_tok += n_tok;
+	if (j->preemptions > 0)
+		in->stats.recomputed_tok += n_tok;
+	return PLAN_OK;
+}
+
+enum plan_result plan_decode(struct plan *p)
+{
+	struct instance *in = p->in;
+	int64_t need = kv_need(&in->kv, in->clock) - in->prepaid;
+
+	CHECK(!p->decode, "policy %s decodes twice in a step", in->policy_name);
+	if (in->n_decoding > plan_tok_left(p))
+		return PLAN_TOKENS;
+	if (need > kv_free(&in->kv))
+		return PLAN_KV;
+	kv_take(&in->kv, need);
+	for (int64_t i = 0; in->prepaid > 0 && i < in->n_late; i++)
+		in->late[i]->prepaid = false;
+	in->prepaid = 0;
+	if (!instance_counts_gaps(in))
+		in->n_late = 0;
+	p->decode = true;
+	p->decode_tok = in->n_decoding;
+	return PLAN_OK;
+}
+
+enum plan_result plan_evict(struct plan *p, const struct request *r, enum plan_evict_kind kind)
+{
+	struct instance *in = p->in;
+	struct job *j = job_of(r);
+
+	CHECK(j->state == JOB_PREFILLING || (j->state == JOB_DECODING && !p->decode),
+	      "policy %s evicts request %lld, which is part of this step or does not run",
+	      in->policy_name, (long long)r->idx);
+	for (int64_t i = 0; j->state == JOB_PREFILLING && i < in->single.n_prefill; i++)
+		CHECK(in->single.prefill[i] != j, "policy %s evicts request %lld of this step",
+		      in->policy_name, (long long)r->idx);
+	if (kind == PLAN_SWAP) {
+		int64_t blocks = job_blocks(in, j);
+
+		if (j->state == JOB_PREFILLING || blocks > in->kv.host_total - in->kv.host_used)
+			return PLAN_HOST;
+		p->moved_blocks += blocks;
+	}
+	instance_evict(in, j, kind);
+	return PLAN_OK;
+}
+
+enum plan_result plan_restore(struct plan *p, const struct request *r)
+{
+	struct instance *in = p->in;
+	struct job *j = job_of(r);
+
+	CHECK(j->state == JOB_SWAPPED && p->decode,
+	      "policy %s restores request %lld, which is not swapped out, or before plan_decode()",
+	      in->policy_name, (long long)r->idx);
+	if (in->running.n + in->held.n >= in->seats)
+		return refuse(p, PLAN_SEATS);
+	if (plan_tok_left(p) < 1)
+		return refuse(p, PLAN_TOKENS);
+	if (kv_blocks(&in->kv, r->prompt_tok + j->gen_tok) > kv_free(&in->kv))
+		return refuse(p, PLAN_KV);
+	p->moved_blocks += j->blocks;
+	instance_restore(in, j);
+	p->decode_tok++;
+	return PLAN_OK;
+}
+
+/* --- the step ------------------------------------------------------------------------------------
+ */
+
+static void describe(const struct instance *in, struct step *step)
+{
+	const struct single *s = &in->single;
+
+	*step = (struct step){.prefill_seq = s->n_prefill};
+	for (int64_t i = 0; i < s->n_prefill; i++) {
+		const struct job *j = s->prefill[i];
+		int64_t q = s->prefill_tok[i] + j->pad_tok;
+
+		step->prefill_tok += q;
+		step->prefill_pairs2 += q * (2 * j->done_tok + q + 1);
+		step->prefill_done_seq += j->done_tok + s->prefill_tok[i] == j->seq_tok;
+	}
+	if (s->decodes) {
+		step->decode_seq = in->decode_b;
+		step->decode_ctx = in->decode_ctx;
+	}
+}
+
+static void start_single(struct instance *in, const struct plan *p)
+{
+	struct single *s = &in->single;
+
+	s->decodes = p->decode && in->decode_b > 0;
+	describe(in, &s->step);
+	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
+	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
+		s->cost_ns += (double)(p->moved_blocks * in->block_bytes) / in->pcie_bytes_s * 1e9;
+	s->start_ns = p->now_ns;
+	s->end_ns = p->now_ns + llround(s->cost_ns);
+	in->run.active = false;
+	in->busy = in->in_single = true;
+	in->stats.steps++;
+	in->stats.batch_sum += s->step.decode_seq + s->n_prefill;
+	in->stats.kv_sum += in->kv.used;
+}
+
+static enum bound bound_of(const struct instance *in, const struct plan *p)
+{
+	static const enum bound of[] = {[PLAN_OK] = BOUND_SEATS,
+					[PLAN_SEATS] = BOUND_SEATS,
+					[PLAN_KV] = BOUND_KV,
+					[PLAN_TOKENS] = BOUND_TOKENS,
+					[PLAN_HOST] = BOUND_KV};
+
+	return queue_len(&in->waiting) + in->swapped.n > 0 ? of[p->refused] : BOUND_ARRIVALS;
+}
+
+void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
+{
+	struct view v = {in, now_ns};
+	struct plan p = {.in = in, .now_ns = now_ns, .wait_ns = -1};
+
+	instance_account_bound(in, now_ns);
+	instance_join_waiting(in);
+	in->single.n_prefill = 0;
+	in->plan_due = false;
+	in->policy->plan(in->state, &v, &p);
+	if (in->running.n == 0)
+		in->batch_padded = false;
+	*wait_ns = p.wait_ns;
+	in->bound = bound_of(in, &p);
+	if (in->single.n_prefill > 0 || p.moved_blocks > 0) {
+		start_single(in, &p);
+	} else if (p.decode && in->decode_b > 0) {
+		in->busy = true;
+		run_next(in, now_ns);
+	} else {
+		in->run.active = false;
+	}
+}

@@ -1,0 +1,163 @@
+#include "sim/run.h"
+#include <math.h>
+
+int64_t run_end_ns(const struct run *r, int64_t j)
+{
+	int64_t ctx = j * r->ctx + r->b * (j * (j - 1) / 2);
+
+	return r->start_ns + llround((double)j * r->cost.step_ns + r->cost.ctx_ns * (double)ctx);
+}
+
+static double gap_ns(const struct run *r, int64_t j)
+{
+	return r->cost.step_ns + r->cost.ctx_ns * (double)(r->ctx + r->b * (j - 1));
+}
+
+/* Steps of the run that lie within the present piece of the cost model. */
+static int64_t piece_steps(const struct run *r)
+{
+	if (r->cost.ctx_max == INT64_MAX || r->b == 0)
+		return INT64_MAX;
+	return r->cost.ctx_max < r->ctx ? 1 : (r->cost.ctx_max - r->ctx) / r->b + 1;
+}
+
+void run_set_limit(struct instance *in)
+{
+	struct run *r = &in->run;
+	int64_t limit = piece_steps(r);
+
+	if (in->due.n > 0 && in->due.at[0].key - r->clock < limit)
+		limit = in->due.at[0].key - r->clock;
+	CHECK(limit >= r->done && limit < INT64_MAX, "limit %lld, %lld steps done",
+	      (long long)limit, (long long)r->done);
+	r->limit = r->begun + kv_steps(&in->kv, r->clock + r->begun, limit - r->begun);
+}
+
+/* Steps begun + 1 .. begun + n start: their blocks, and the sums over steps. */
+static void begin_steps(struct instance *in, int64_t n)
+{
+	struct run *r = &in->run;
+
+	in->stats.kv_sum += kv_grow(&in->kv, r->clock + r->begun, n);
+	in->stats.batch_sum += n * r->b;
+	in->stats.steps += n;
+	r->begun += n;
+}
+
+/* Steps done + 1 .. to end: tokens, contexts and gaps. */
+static void end_steps(struct instance *in, int64_t to)
+{
+	struct run *r = &in->run;
+	int64_t first = r->done + 1;
+
+	in->clock += to - r->done;
+	in->decode_ctx += (to - r->done) * r->b;
+	if (instance_counts_gaps(in)) {
+		if (first == 1) {
+			instance_first_gaps(in, r->start_ns, gap_ns(r, 1), run_end_ns(r, 1));
+			first = 2;
+		}
+		if (first <= to) {
+			hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first,
+				     to, in->n_decoding);
+			gaps_run(&in->gaps, run_end_ns(r, to - 1), gap_ns(r, to),
+				 run_end_ns(r, to));
+		}
+	}
+	in->decode_end_ns = run_end_ns(r, to);
+	r->done = to;
+}
+
+static void run_start(struct instance *in, int64_t now_ns)
+{
+	struct run *r = &in->run;
+
+	*r = (struct run){.active = true,
+			  .start_ns = now_ns,
+			  .clock = in->clock,
+			  .b = in->decode_b,
+			  .ctx = in->decode_ctx,
+			  .begun = 1};
+	in->executor->ops->decode(in->executor, r->b, r->ctx, &r->cost);
+	in->stats.steps++;
+	in->stats.batch_sum += r->b;
+	in->stats.kv_sum += in->kv.used;
+	run_set_limit(in);
+}
+
+void run_next(struct instance *in, int64_t now_ns)
+{
+	struct run *r = &in->run;
+
+	if (!r->active || r->done == piece_steps(r)) {
+		run_start(in, now_ns);
+		return;
+	}
+	r->begun++;
+	in->stats.steps++;
+	in->stats.batch_sum += r->b;
+	in->stats.kv_sum += in->kv.used;
+	run_set_limit(in);
+}
+
+bool run_continue(struct instance *in, int64_t now_ns)
+{
+	int64_t need = kv_need(&in->kv, in->clock);
+
+	if (need > kv_free(&in->kv))
+		return false;
+	kv_take(&in->kv, need);
+	run_next(in, now_ns);
+	return true;
+}
+
+/* The last step in [done, limit] that ends at t_ns or before; `done` itself where none does. */
+static int64_t steps_ended(const struct run *r, int64_t t_ns)
+{
+	int64_t low = r->done, high = r->limit;
+
+	if (high > low && run_end_ns(r, high) <= t_ns)
+		return high;
+	if (high > low) { /* a guess from the first step's length narrows the search */
+		double step = gap_ns(r, low + 1);
+		double guess = step > 0 ? (double)(t_ns - run_end_ns(r, low)) / step : 0;
+
+		if (guess + 2 < (double)(high - low))
+			high = low + (int64_t)guess + 2;
+	}
+	while (low < high) { /* invariant: end(low) <= t or low == done; end(high + 1) > t */
+		int64_t mid = low + (high - low + 1) / 2;
+
+		if (run_end_ns(r, mid) <= t_ns)
+			low = mid;
+		else
+			high = mid - 1;
+	}
+	return low;
+}
+
+void run_sync(struct instance *in, int64_t t_ns)
+{
+	struct run *r = &in->run;
+
+	if (!r->active || in->in_single || !in->busy)
+		return;
+	int64_t done = steps_ended(r, t_ns);
+
+	if (done > r->begun)
+		begin_steps(in, done - r->begun);
+	if (done > r->done)
+		end_steps(in, done);
+	if (done < r->limit && r->begun == done && run_end_ns(r, done) < t_ns)
+		begin_steps(in, 1);
+}
+
+void run_cut(struct instance *in, int64_t t_ns)
+{
+	struct run *r = &in->run;
+	int64_t ended = steps_ended(r, t_ns);
+
+	if (ended < r->limit && (r->begun > ended || run_end_ns(r, ended) < t_ns))
+		ended++;
+	r->limit = ended;
+}

@@ -1,0 +1,36 @@
+/*
+ * run.h: the arithmetic of a run of decode steps of one instance: ends of steps in closed form, and
+ * accounting for any number of them at once.
+ */
+#ifndef SIM_RUN_H
+#define SIM_RUN_H
+
+#include "sim/instance.h"
+
+/* End of the run's step j, F's closed form rounded: start + round(j A + beta (j ctx + b j(j-1)/2)).
+ */
+int64_t run_end_ns(const struct run *r, int64_t j);
+
+/*
+ * The decode step that was planned starts, its blocks taken: as the next step of the run where that
+ * goes on, as the first of a new one where the requests or the piece of the cost model have
+ * changed.
+ */
+void run_next(struct instance *in, int64_t now_ns);
+
+/* The same without a plan: the step that was going on. False: blocks are short, nothing changed. */
+bool run_continue(struct instance *in, int64_t now_ns);
+
+/*
+ * Accounts for the steps that have ended by t_ns, and for one more that started before t_ns. Does
+ * not go beyond the limit.
+ */
+void run_sync(struct instance *in, int64_t t_ns);
+
+/* The first step that ends at t_ns or later becomes the limit. */
+void run_cut(struct instance *in, int64_t t_ns);
+
+/* The limit anew, after blocks were taken from the pool or given back. */
+void run_set_limit(struct instance *in);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * sim.h: one simulation: a trace through instances under a policy.
+ *
+ * sim_run() owns nothing of what it is given and keeps no state behind; several may run in threads
+ * at once. Same configuration, same bytes out.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "sim/choice.h"
+#include "sim/executor.h"
+#include "sim/metrics.h"
+#include "sim/router.h"
+#include "traces/trace.h"
+
+struct sim; /* engine.h */
+
+/* What one instance runs on. */
+struct hardware {
+	const struct executor *executor;
+	int64_t kv_blocks, block_tok;
+	bool kv_unlimited;	/* kv_blocks stands for "more than anything needs" */
+	int64_t kv_token_bytes; /* on one device; 0: unknown, moves cost no time */
+	int64_t kv_move_bytes;	/* of one token over all devices of the instance: what a transfer
+				   carries */
+	double pcie_bytes_s;
+};
+
+enum max_tokens_rule { MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT, MAX_TOKENS_N };
+
+struct sim_config {
+	const struct choice *choice;
+	int64_t instances; /* where not disaggregated */
+	const struct router_ops *router;
+	struct hardware hardware;	 /* of all instances, or the prefill ones */
+	struct hardware decode_hardware; /* where disaggregated */
+	int64_t context;		 /* the model's, 0: unknown */
+	enum max_tokens_rule max_tokens_rule;
+	int64_t max_tokens;
+	int64_t max_model_len; /* 0: none */
+	bool too_long_truncate;
+	int64_t closed_loop; /* requests in flight; 0: arrivals as in the trace */
+	int64_t horizon_ns;  /* -1: none */
+	bool step_by_step;   /* --no-fast-forward */
+	uint64_t seed;
+	struct slo slo;
+	bool keep_all; /* exact percentiles; memory grows with the requests */
+
+	/* Where requests come from: 1 a row, 0 the end, -1 an error. */
+	int (*next)(void *arg, struct trace_row *row, struct err *e);
+	void *next_arg;
+
+	/* Where results go, each may be NULL; -1 ends the simulation with that error. */
+	int (*record)(void *arg, const struct record *r, struct err *e);
+	int (*sample)(void *arg, const struct sample *s, struct err *e);
+	int (*bin)(void *arg, const struct histogram_bin *b, struct err *e);
+	void *sink_arg;
+
+	/* Called now and then with the simulated time and the requests ended; may be NULL. */
+	void (*progress)(void *arg, int64_t now_ns, int64_t ended);
+	void *progress_arg;
+
+	/* Tests: called at every step boundary and whenever a step was started, to recount. NULL:
+	 * none. */
+	void (*audit)(void *arg, const struct sim *s, int32_t instance);
+	void *audit_arg;
+};
+
+/* Counts that no column of the summary has. */
+struct sim_counts {
+	int64_t too_long_rejected, too_long_truncated;
+	int64_t raised_max_tok; /* rows whose output is above --max-tokens N: their limit is the
+				   output */
+	int64_t events;
+};
+
+/*
+ * Fills the columns of `out` that the simulation decides (metrics, times, notes); names and
+ * parameters are the caller's. -1: a sentence; then `out` means nothing.
+ */
+int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *counts,
+	    struct err *e);
+
+#endif

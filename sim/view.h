@@ -1,0 +1,25 @@
+/* view.h: what is behind the pointers that a policy gets; only the engine includes it. */
+#ifndef SIM_VIEW_H
+#define SIM_VIEW_H
+
+#include "sim/instance.h"
+
+struct view {
+	struct instance *in;
+	int64_t now_ns;
+};
+
+struct plan {
+	struct instance *in;
+	int64_t now_ns;
+	int64_t prompt_tok; /* as the policy counts them: without padding */
+	bool decode;
+	int64_t decode_tok;	  /* requests that decode, held ones not included */
+	int64_t moved_blocks;	  /* swapped out or in */
+	int64_t admitted;	  /* in this plan */
+	int64_t pad_tok;	  /* longest prompt of the padded batch so far */
+	int64_t wait_ns;	  /* -1: none */
+	enum plan_result refused; /* last reason that the head was refused for; PLAN_OK: none */
+};
+
+#endif
