@@ -264,6 +264,7 @@ static int start(struct csv_source *s, const struct columns *columns, struct err
 	} else if (detect(s, e)) {
 		return -1;
 	}
+	s->base.has_max_tok = s->at[COLUMN_MAX_TOK] > 0;
 	if (header) {
 		s->names = xmalloc(s->text_len);
 		memcpy(s->names, s->text, s->text_len);

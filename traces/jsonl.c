@@ -201,6 +201,7 @@ static int read_object(struct jsonl_source *s, json_t *object, struct trace_row 
 	    read_field(s, object, COLUMN_MAX_TOK, &row->max_tok, e) < 0 ||
 	    read_hash_ids(s, object, row, e))
 		return -1;
+	s->base.has_max_tok = s->base.has_max_tok || row->max_tok > 0;
 	return s->others_allowed ? 0 : check_names(s, object, e);
 }
 

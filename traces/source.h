@@ -40,6 +40,7 @@ struct source {
 	const struct source_ops *ops;
 	enum kind kind;
 	bool wall_clock;    /* arrivals count from 1970 UTC; known after the first row */
+	bool has_max_tok;   /* some row so far had a limit on its output, or may have */
 	int64_t hash_block; /* tokens a hash id stands for; 0: no hash ids */
 };
 

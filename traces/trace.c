@@ -269,6 +269,11 @@ int64_t trace_base_ns(const struct trace *t, bool *wall_clock)
 	return t->base_ns;
 }
 
+bool trace_has_max_tok(const struct trace *t)
+{
+	return t->source->has_max_tok;
+}
+
 double trace_progress(const struct trace *t)
 {
 	double of_source = t->ended ? 1 : t->source->ops->progress(t->source);

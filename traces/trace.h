@@ -75,8 +75,9 @@ int64_t trace_hash_block(const struct trace *t); /* tokens a hash id stands for;
  * `wall_clock` says that this clock counts from 1970 UTC.
  */
 int64_t trace_base_ns(const struct trace *t, bool *wall_clock);
-double trace_progress(const struct trace *t); /* 0 to 1, of the bytes or rows to come */
-void trace_close(struct trace *t);	      /* NULL is allowed */
+bool trace_has_max_tok(const struct trace *t); /* some row so far had a limit, or may have */
+double trace_progress(const struct trace *t);  /* 0 to 1, of the bytes or rows to come */
+void trace_close(struct trace *t);	       /* NULL is allowed */
 
 /* "FROM:TO" in seconds, decimals exact, either side may be empty, into the window of the spec. */
 int trace_parse_window(const char *text, struct trace_spec *spec, struct err *e);
