@@ -217,8 +217,8 @@ static void inst_init(struct sim *s, int64_t i)
 {
 	const struct ref_config *c = s->cfg;
 	struct inst *in = &s->inst[i];
-	struct list *lists[] = {&in->waiting, &in->running, &in->swapped,
-				&in->inbound, &in->joining, &in->run};
+	struct list *lists[] = {&in->waiting, &in->running, &in->swapped, &in->inbound,
+				&in->joining, &in->run,	    NULL};
 
 	in->decode_only = i >= c->instances;
 	in->prefill_only = c->disaggregated && !in->decode_only;
@@ -227,8 +227,8 @@ static void inst_init(struct sim *s, int64_t i)
 	in->host_total = in->host_free = c->host_blocks;
 	in->wait_ns = -1;
 	in->inbound_end_ns = xcalloc((size_t)s->n, sizeof *in->inbound_end_ns);
-	for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-		lists[k]->at = xcalloc((size_t)s->n, sizeof *lists[k]->at);
+	for (struct list **l = lists; *l; l++)
+		(*l)->at = xcalloc((size_t)s->n, sizeof *(*l)->at);
 	CHECK(in->policy->chunk == 0 || in->policy->chunk >= in->policy->seats, "chunk %lld",
 	      (long long)in->policy->chunk);
 }
