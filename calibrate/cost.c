@@ -190,7 +190,8 @@ static void set_attention(const struct build *b, int64_t kv_bits)
 {
 	const struct model *m = b->m;
 	bool mla = m->attention == ATTENTION_MLA;
-	double heads = (double)(m->heads / b->tp), layers = (double)m->layers;
+	int64_t local_heads = m->heads / b->tp;
+	double heads = (double)local_heads, layers = (double)m->layers;
 	double flops_s = 0.5 * b->d->peak_flops, bytes_s = 0.9 * b->d->peak_bytes_s;
 	/* numbers multiplied for a (query, key) pair by one head: the score, and the value */
 	double prefill =

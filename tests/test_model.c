@@ -150,7 +150,7 @@ static void test_weights_of_one_device(void **state)
 	}
 	/* by hand: half of every matrix and of the embeddings, all of the 65 norms of 4096 */
 	struct model m = load("llama-3-8b");
-	int64_t norms = 65 * 4096;
+	int64_t norms = 65LL * 4096;
 	assert_i64(model_weights_bytes(&m, 2), 8030261248 - norms + 2 * norms);
 }
 

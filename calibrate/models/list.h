@@ -1,6 +1,6 @@
 /*
- * list.h: the built-in shapes, one entry each, included by model.c alone. They are the figures of the
- * models' own config.json files on Hugging Face.
+ * list.h: the built-in shapes, one entry each, included by model.c alone. They are the figures of
+ * the models' own config.json files on Hugging Face.
  */
 
 #define RMS_GQA .gated = true, .dtype_bytes = 2, .attention = ATTENTION_GQA
