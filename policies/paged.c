@@ -67,10 +67,8 @@ static int check(const void *state, struct err *e)
 	return 0;
 }
 
-static void preempt_last(const struct paged *s, const struct view *v, struct plan *p)
+static void preempt(const struct paged *s, const struct request *r, struct plan *p)
 {
-	const struct request *r = view_last(v);
-
 	if (s->preempt != PREEMPT_SWAP || plan_evict(p, r, PLAN_SWAP) != PLAN_OK)
 		plan_evict(p, r, PLAN_RECOMPUTE);
 }
@@ -82,7 +80,7 @@ static bool decode(const struct paged *s, const struct view *v, struct plan *p)
 	bool preempted = false;
 
 	while (plan_decode(p) == PLAN_KV) {
-		preempt_last(s, v, p);
+		preempt(s, view_last(v), p);
 		preempted = true;
 	}
 	return preempted;
@@ -152,7 +150,7 @@ static void plan_chunked(const struct paged *s, const struct view *v, struct pla
 
 	while ((partial = view_partial(v)) &&
 	       plan_add(p, partial, smaller(view_rest(v, partial), plan_tok_left(p))) == PLAN_KV) {
-		preempt_last(s, v, p);
+		preempt(s, partial, p);
 		preempted = true;
 	}
 	if (preempted)

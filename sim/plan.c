@@ -364,7 +364,7 @@ static void start_single(struct instance *in, const struct plan *p)
 	describe(in, &s->step);
 	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
 	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
-		s->cost_ns += (double)(p->moved_blocks * in->block_bytes) / in->pcie_bytes_s * 1e9;
+		s->cost_ns += (double)(p->moved_blocks * in->block_bytes) * 1e9 / in->pcie_bytes_s;
 	s->start_ns = p->now_ns;
 	s->end_ns = p->now_ns + llround(s->cost_ns);
 	in->run.active = false;
@@ -399,12 +399,14 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 		in->batch_padded = false;
 	*wait_ns = p.wait_ns;
 	in->bound = bound_of(in, &p);
-	if (in->single.n_prefill > 0 || p.moved_blocks > 0) {
+	bool decodes = p.decode && in->decode_b > 0;
+
+	if (in->single.n_prefill > 0 || (decodes && p.moved_blocks > 0)) {
 		start_single(in, &p);
-	} else if (p.decode && in->decode_b > 0) {
+	} else if (decodes) {
 		in->busy = true;
 		run_next(in, now_ns);
-	} else {
+	} else { /* nothing to compute: no step, even where everybody was swapped out */
 		in->run.active = false;
 	}
 }

@@ -1,0 +1,146 @@
+/* cmd_list.c: what can be named on the command line, printed from the tables that the code uses. */
+#include "calibrate/device.h"
+#include "calibrate/model.h"
+#include "sim/choice.h"
+#include "sim/options.h"
+#include "sim/router.h"
+#include "traces/trace.h"
+#include <inttypes.h>
+#include <string.h>
+
+static void print_choices(const struct param *p)
+{
+	for (size_t i = 0; p->choices[i]; i++)
+		printf("%s%s", i ? "|" : "", p->choices[i]);
+}
+
+static void print_params(const struct param *p)
+{
+	for (; p && p->name; p++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s=%s", p->name, p->init);
+		printf("    %-28s %s", text, p->help);
+		if (p->kind == PARAM_CHOICE) {
+			fputs(" (", stdout);
+			print_choices(p);
+			putchar(')');
+		} else if (p->kind != PARAM_TEXT) {
+			printf(" (%.10g to %.10g)", p->min, p->max);
+		}
+		putchar('\n');
+	}
+}
+
+static void list_policies(void)
+{
+	for (size_t i = 0; policies[i]; i++) {
+		printf("%-16s %s\n", policies[i]->name, policies[i]->summary);
+		print_params(policies[i]->params);
+	}
+	printf("%-16s %s\n", "disaggregated",
+	       "a shape: prefill and decode in pools of instances of their own, as DistServe");
+	print_params(disaggregated_params);
+	printf("%-16s %s\n", "every policy", "");
+	print_params(common_params);
+}
+
+static void list_presets(void)
+{
+	for (size_t i = 0; presets[i].name; i++)
+		printf("%-18s %s\n%-18s %s\n", presets[i].name, presets[i].means, "",
+		       presets[i].source);
+}
+
+static void list_routers(void)
+{
+	for (size_t i = 0; routers[i]; i++)
+		printf("%-18s %s\n", routers[i]->name, routers[i]->summary);
+}
+
+static void list_executors(void)
+{
+	printf("%-10s %s\n%-10s %s\n", "predict",
+	       "step times predicted from the model's shape and the device (roofline)", "fixed",
+	       "fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=..: constants "
+	       "given");
+}
+
+static void list_models(void)
+{
+	size_t n;
+	const struct model *m = model_list(&n);
+
+	printf("%-18s %14s %14s %16s %9s\n", "model", "parameters", "active", "KV bytes/token",
+	       "context");
+	for (size_t i = 0; i < n; i++)
+		printf("%-18s %14" PRId64 " %14" PRId64 " %16" PRId64 " %9" PRId64 "\n", m[i].name,
+		       model_params(&m[i]), model_active_params(&m[i]),
+		       model_kv_token_bytes(&m[i], 1, 16), m[i].context);
+}
+
+static void list_devices(void)
+{
+	size_t n;
+	const struct device *d = device_list(&n);
+
+	for (size_t i = 0; i < n; i++)
+		printf("%-12s %s\n", d[i].name, d[i].summary);
+}
+
+static void list_traces(void)
+{
+	for (size_t i = 0; trace_kinds[i].name; i++)
+		printf("%-24s %s\n", trace_kinds[i].name, trace_kinds[i].summary);
+}
+
+static const struct list {
+	const char *name;
+	void (*print)(void);
+} lists[] = {
+	{"policies", list_policies},   {"presets", list_presets}, {"routers", list_routers},
+	{"executors", list_executors}, {"models", list_models},	  {"devices", list_devices},
+	{"traces", list_traces},
+};
+enum { N_LISTS = sizeof(lists) / sizeof(lists[0]) };
+
+static int list(const char *name, struct err *e)
+{
+	const char *names[N_LISTS];
+
+	for (size_t i = 0; i < N_LISTS; i++) {
+		names[i] = lists[i].name;
+		if (!strcmp(name, lists[i].name)) {
+			lists[i].print();
+			return 0;
+		}
+	}
+	return err_unknown(e, "list", name, names, N_LISTS);
+}
+
+int cmd_list(int argc, char **argv)
+{
+	static const struct option_row rows[] = {{.name = NULL}};
+	static const struct option_usage usage = {
+		.command = "list",
+		.synopsis = "omnibus list policies|presets|routers|executors|models|devices|traces",
+		.about = "Prints what can be named on the command line, with defaults and ranges.",
+		.rows = rows,
+		.min_args = 1,
+		.max_args = 1,
+	};
+	struct err e;
+	int first = options_parse(&usage, argc, argv, &e);
+
+	if (first == 0)
+		return 0;
+	if (first < 0 || list(argv[first], &e) < 0) {
+		fprintf(stderr, "omnibus list: %s\n", e.text);
+		return EXIT_USAGE;
+	}
+	if (fflush(stdout) != 0) {
+		fputs("omnibus list: cannot write to the standard output\n", stderr);
+		return EXIT_FAILED;
+	}
+	return 0;
+}

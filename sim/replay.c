@@ -1,0 +1,299 @@
+#include "sim/replay.h"
+#include "calibrate/cost.h"
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* More blocks than anything needs, and sums of them still fit. */
+static const int64_t UNLIMITED_BLOCKS = (int64_t)1 << 40;
+
+/* What a replay holds while it runs. */
+struct resources {
+	struct trace *trace;
+	struct executor *executor[2];
+	struct memory_budget budget[2]; /* of the instances, or the prefill and the decode ones */
+	char executor_params[256];
+};
+
+static int make_executor(const struct run_options *o, struct resources *res, int which, int64_t tp,
+			 struct err *e)
+{
+	if (o->executor == EXECUTOR_FIXED)
+		res->executor[which] = executor_fixed_new(o->executor_params, res->executor_params,
+							  sizeof(res->executor_params), e);
+	else
+		res->executor[which] = cost_predict_new(
+			&o->model, o->device,
+			&(struct cost_want){.tp = tp, .kv_bits = o->memory.kv_bits});
+	return res->executor[which] ? 0 : -1;
+}
+
+/* Without a model and a device the pool is what was asked for, or without limit. */
+static int size_pool(const struct run_options *o, struct memory_budget *b,
+		     const struct memory_want *want, struct hardware *hw, struct err *e)
+{
+	if (o->has_model && o->has_device) {
+		memory_budget(&o->model, o->device, want, b);
+		if (memory_check(&o->model, o->device, want, b, e) < 0)
+			return -1;
+		hw->kv_blocks = b->blocks;
+		return 0;
+	}
+	b->blocks = want->kv_blocks > 0 ? want->kv_blocks : want->kv_tokens / want->block_tok;
+	hw->kv_unlimited = b->blocks == 0;
+	hw->kv_blocks = hw->kv_unlimited ? UNLIMITED_BLOCKS : b->blocks;
+	return 0;
+}
+
+static int make_hardware(const struct run_options *o, struct resources *res, int which, int64_t tp,
+			 struct hardware *hw, struct err *e)
+{
+	struct memory_want want = o->memory;
+
+	if (tp > 0)
+		want.tp = tp;
+	if (o->has_model && model_check_tp(&o->model, want.tp, e) < 0)
+		return -1;
+	if (make_executor(o, res, which, want.tp, e) < 0 ||
+	    size_pool(o, &res->budget[which], &want, hw, e) < 0)
+		return -1;
+	hw->executor = res->executor[which];
+	hw->block_tok = want.block_tok;
+	if (o->has_model) {
+		hw->kv_token_bytes = model_kv_token_bytes(&o->model, want.tp, want.kv_bits);
+		hw->kv_move_bytes = model_kv_token_bytes(&o->model, 1, want.kv_bits);
+	}
+	if (o->has_device)
+		hw->pcie_bytes_s = o->device->pcie_bytes_s;
+	return 0;
+}
+
+static struct trace_spec spec_of(const struct replay *r)
+{
+	struct trace_spec spec = r->options->spec;
+
+	spec.rate_inf = isinf(r->rate);
+	spec.rate_rps = isfinite(r->rate) ? r->rate : 0;
+	return spec;
+}
+
+static int next_row(void *arg, struct trace_row *row, struct err *e)
+{
+	return trace_next(arg, row, e);
+}
+
+static int to_record(void *arg, const struct record *r, struct err *e)
+{
+	return store_record(arg, r, e);
+}
+
+static int to_sample(void *arg, const struct sample *s, struct err *e)
+{
+	return store_sample(arg, s, e);
+}
+
+static int to_bin(void *arg, const struct histogram_bin *b, struct err *e)
+{
+	return store_bin(arg, b, e);
+}
+
+struct watch {
+	struct replay *r;
+	struct resources *res;
+};
+
+static void watch(void *arg, int64_t now_ns, int64_t ended)
+{
+	struct watch *w = arg;
+
+	atomic_store(&w->r->fraction, trace_progress(w->res->trace));
+	atomic_store(&w->r->now_ns, now_ns);
+	atomic_store(&w->r->ended, ended);
+}
+
+static int run(struct replay *r, struct resources *res, struct err *e)
+{
+	const struct run_options *o = r->options;
+	const struct disaggregated_params *shape = &r->choice->shape;
+	struct trace_spec spec = spec_of(r);
+	struct watch w = {r, res};
+	struct sim_config c = {
+		.choice = r->choice,
+		.instances = o->instances,
+		.router = o->router,
+		.context = o->has_model ? o->model.context : 0,
+		.max_tokens_rule = o->max_tokens_rule,
+		.max_tokens = o->max_tokens,
+		.max_model_len = o->max_model_len,
+		.too_long_truncate = o->truncate,
+		.closed_loop = o->closed_loop,
+		.horizon_ns = o->horizon_given ? llround(o->horizon_s * 1e9) : -1,
+		.step_by_step = o->no_fast_forward,
+		.seed = (uint64_t)o->seed,
+		.slo = o->slo,
+		.keep_all = o->keep_all,
+		.next = next_row,
+		.progress = r->show_progress ? watch : NULL,
+		.progress_arg = &w,
+	};
+
+	if (make_hardware(o, res, 0, shape->prefill_tp, &c.hardware, e) < 0 ||
+	    (r->choice->disaggregated &&
+	     make_hardware(o, res, 1, shape->decode_tp, &c.decode_hardware, e) < 0))
+		return -1;
+	res->trace = trace_open(&spec, e);
+	if (!res->trace)
+		return -1;
+	c.next_arg = res->trace;
+	if (o->db) {
+		r->store = store_open(o->db, e);
+		if (!r->store)
+			return -1;
+		c.sink_arg = r->store;
+		c.record = o->keep_all ? to_record : NULL;
+		c.sample = to_sample;
+		c.bin = to_bin;
+	}
+	return sim_run(&c, &r->summary, &r->counts, e);
+}
+
+/* --- what the row and the database say of the settings
+ * --------------------------------------------- */
+
+static int64_t given_int(int64_t value)
+{
+	return value > 0 ? value : FIELD_NULL_INT;
+}
+
+static double given_real(double value)
+{
+	return value > 0 ? value : NAN;
+}
+
+static void fill_trace_info(const struct replay *r, const struct resources *res, struct run_info *i)
+{
+	const struct run_options *o = r->options;
+	const struct trace_counts *t = &r->trace;
+
+	snprintf(i->trace, sizeof(i->trace), "%s", o->spec.source);
+	snprintf(i->trace_format, sizeof(i->trace_format), "%s", trace_format(res->trace));
+	snprintf(i->trace_hash, sizeof(i->trace_hash), "%016llx", (unsigned long long)t->hash);
+	i->trace_rows = t->rows;
+	i->skipped_zero = t->skipped_zero;
+	i->skipped_zero_prompt = t->skipped_zero_prompt;
+	i->left_out = t->left_out;
+	i->hash_block = given_int(trace_hash_block(res->trace));
+	i->rate_rps = r->rate;
+	i->speed = given_real(o->speed);
+	i->closed_loop = given_int(o->closed_loop);
+	i->skip = o->spec.skip;
+	i->limit = given_int(o->spec.limit);
+	i->window_from_s = i->window_to_s = NAN;
+	if (o->spec.window) {
+		i->window_from_s = (double)o->spec.window_from_ns / 1e9;
+		i->window_to_s = (double)o->spec.window_to_ns / 1e9;
+	}
+}
+
+static void fill_memory_info(const struct replay *r, const struct resources *res,
+			     struct run_info *i)
+{
+	const struct run_options *o = r->options;
+	bool budget = o->has_model && o->has_device && !res->budget[0].overridden;
+
+	i->kv_blocks = given_int(res->budget[0].blocks);
+	i->block_tok = o->memory.block_tok;
+	i->kv_token_bytes =
+		o->has_model ? model_kv_token_bytes(&o->model, o->memory.tp, o->memory.kv_bits)
+			     : FIELD_NULL_INT;
+	i->utilization = budget ? o->memory.utilization : NAN;
+	i->reserve_bytes = budget ? res->budget[0].reserve_bytes : FIELD_NULL_INT;
+}
+
+static void fill_info(struct replay *r, const struct resources *res)
+{
+	const struct run_options *o = r->options;
+	struct run_info *i = &r->info;
+	struct summary *s = &r->summary;
+
+	snprintf(s->policy, sizeof(s->policy), "%s", r->choice->name);
+	snprintf(s->params, sizeof(s->params), "%s", r->choice->params);
+	snprintf(s->model, sizeof(s->model), "%s", o->has_model ? o->model.name : "");
+	snprintf(s->device, sizeof(s->device), "%s", o->has_device ? o->device->name : "");
+	snprintf(i->policy, sizeof(i->policy), "%s", s->policy);
+	snprintf(i->params, sizeof(i->params), "%s", s->params);
+	snprintf(i->model, sizeof(i->model), "%s", s->model);
+	snprintf(i->device, sizeof(i->device), "%s", s->device);
+	snprintf(i->notes, sizeof(i->notes), "%s", s->notes);
+	snprintf(i->executor, sizeof(i->executor), "%s", res->executor[0]->ops->name);
+	snprintf(i->executor_params, sizeof(i->executor_params), "%s", res->executor_params);
+	i->tp = o->memory.tp;
+	i->instances = r->choice->disaggregated ? r->choice->shape.prefill + r->choice->shape.decode
+						: o->instances;
+	snprintf(i->router, sizeof(i->router), "%s", o->router->name);
+	fill_trace_info(r, res, i);
+	fill_memory_info(r, res, i);
+	i->seed = o->seed;
+	i->horizon_s = o->horizon_given ? o->horizon_s : NAN;
+	i->max_model_len = given_int(o->max_model_len);
+	snprintf(i->too_long, sizeof(i->too_long), "%s", o->too_long_text);
+	i->too_long_rejected = r->counts.too_long_rejected;
+	i->too_long_truncated = r->counts.too_long_truncated;
+	snprintf(i->max_tokens, sizeof(i->max_tokens), "%s", o->max_tokens_text);
+	i->slo_ttft_s = o->slo.ttft_ns / 1e9;
+	i->slo_tpot_s = o->slo.tpot_ns / 1e9;
+	i->slo_e2e_s = o->slo.e2e_ns / 1e9;
+	i->slo_maxgap_s = o->slo.maxgap_ns / 1e9;
+	snprintf(i->program_version, sizeof(i->program_version), "%s", OMNIBUS_VERSION);
+}
+
+static double wall_now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void set_started(struct replay *r)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+void replay_run(struct replay *r)
+{
+	struct resources res = {0};
+	double start_s = wall_now_s();
+
+	set_started(r);
+	r->result = run(r, &res, &r->err);
+	if (r->result == 0) {
+		r->trace = *trace_counts(res.trace);
+		fill_info(r, &res);
+	}
+	r->wall_s = wall_now_s() - start_s;
+	trace_close(res.trace);
+	for (int i = 0; i < 2; i++)
+		if (res.executor[i])
+			executor_free(res.executor[i]);
+}
+
+int replay_commit(struct replay *r, struct err *e)
+{
+	if (!r->store)
+		return 0;
+	int result = store_commit(r->store, &r->info, &r->summary, r->started, r->wall_s, e);
+
+	replay_release(r);
+	return result;
+}
+
+void replay_release(struct replay *r)
+{
+	store_close(r->store);
+	r->store = NULL;
+}

@@ -1,0 +1,334 @@
+#include "sim/run_options.h"
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static const double NS = 1e9;
+
+enum { N_ROWS = 40 };
+
+/* The table points into `o`; `rows` has room for N_ROWS. */
+static void fill_rows(struct run_options *o, struct option_row *rows)
+{
+	struct trace_spec *t = &o->spec;
+	struct memory_want *m = &o->memory;
+	const struct option_row all[] = {
+		{"policy", 'p', OPTION_LIST, &o->policies, "NAME[:k=v,...]",
+		 "policy, shape or preset (omnibus list policies); several are run in turn", 0, 0,
+		 0},
+		{"model", 'm', OPTION_TEXT, &o->model_name, "MODEL",
+		 "a built-in model or the path of a config.json", 0, 0, 0},
+		{"device", 'd', OPTION_TEXT, &o->device_name, "DEVICE",
+		 "what an instance runs on (omnibus list devices)", 0, 0, 0},
+		{"tp", 0, OPTION_INT, &m->tp, "N", "devices of an instance [1]", 1, 1024, 0},
+		{"instances", 0, OPTION_INT, &o->instances, "N", "copies of the model [1]", 1,
+		 10000, &o->instances_given},
+		{"router", 0, OPTION_TEXT, &o->router_name, "R",
+		 "which instance gets an arrival [round-robin]", 0, 0, 0},
+		{"executor", 'x', OPTION_TEXT, &o->executor_text, "X",
+		 "predict, or fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=.. "
+		 "[predict]",
+		 0, 0, 0},
+		{"rate", 0, OPTION_LIST, &o->rate_texts, "RPS[,RPS...]",
+		 "scale the gaps of the trace to this offered rate; inf: all at once", 0, 0, 0},
+		{"speed", 0, OPTION_REAL, &o->speed, "X", "replay X times as fast", 1e-9, 1e9, 0},
+		{"closed-loop", 0, OPTION_INT, &o->closed_loop, "N",
+		 "N requests in flight, the next one at each completion", 1, 1e9, 0},
+		{"skip", 0, OPTION_INT, &t->skip, "N", "leave out the first N rows", 0, 1e15, 0},
+		{"limit", 0, OPTION_INT, &t->limit, "N", "take N rows at most", 1, 1e15, 0},
+		{"window", 0, OPTION_TEXT, &o->window_text, "FROM:TO",
+		 "rows that arrive in these seconds of the trace", 0, 0, 0},
+		{"columns", 0, OPTION_TEXT, &o->columns_text, "SPEC",
+		 "arrival=NAME,prompt=NAME,output=NAME[,max_tokens=NAME],unit=s|ms|us|ns of a CSV",
+		 0, 0, 0},
+		{"sort", 0, OPTION_FLAG, &t->sort, NULL, "sort arrivals that are not in order", 0,
+		 0, 0},
+		{"seed", 0, OPTION_INT, &o->seed, "S", "of generators and routers [1]", 0,
+		 9007199254740992.0, 0},
+		{"horizon", 0, OPTION_REAL, &o->horizon_s, "S",
+		 "stop after S simulated seconds; what is not done is unfinished", 0, 1e9,
+		 &o->horizon_given},
+		{"max-model-len", 0, OPTION_INT, &o->max_model_len, "N",
+		 "longest prompt + output that the server takes", 1, 1e12, 0},
+		{"too-long", 0, OPTION_TEXT, &o->too_long_text, "reject|truncate",
+		 "beyond it: reject, or cut the output [reject]", 0, 0, 0},
+		{"max-tokens", 0, OPTION_TEXT, &o->max_tokens_text, "N|model|output",
+		 "the client's limit where the trace has none [model: the model's context]", 0, 0,
+		 0},
+		{"kv-tokens", 0, OPTION_INT, &m->kv_tokens, "N", "KV pool of an instance, tokens",
+		 1, 1e12, 0},
+		{"kv-blocks", 0, OPTION_INT, &m->kv_blocks, "N", "KV pool of an instance, blocks",
+		 1, 1e12, 0},
+		{"utilization", 0, OPTION_REAL, &m->utilization, "U",
+		 "share of device memory that the server uses [0.9]", 0, 1, 0},
+		{"reserve", 0, OPTION_REAL, &o->reserve_gib, "GiB",
+		 "memory kept for activations, graphs and the runtime", 0, 1e6, &o->reserve_given},
+		{"block", 0, OPTION_INT, &m->block_tok, "N", "tokens of a KV block [16]", 1, 1e6,
+		 0},
+		{"slo", 0, OPTION_TEXT, &o->slo_text, "ttft=S,tpot=S,e2e=S,maxgap=S",
+		 "targets in seconds, all of which a good request meets", 0, 0, 0},
+		{"db", 0, OPTION_TEXT, &o->db, "FILE", "store the runs in this SQLite file", 0, 0,
+		 0},
+		{"output", 'o', OPTION_TEXT, &o->format_text, "md|csv|jsonl", "format [md]", 0, 0,
+		 0},
+		{"requests", 0, OPTION_TEXT, &o->requests_text, "all|none",
+		 "store each request and give exact percentiles, or use flat memory [all]", 0, 0,
+		 0},
+		{"no-fast-forward", 0, OPTION_FLAG, &o->no_fast_forward, NULL,
+		 "one decode step at a time: slower, the same bytes", 0, 0, 0},
+		{"jobs", 0, OPTION_INT, &o->jobs, "N", "runs at once [the number of cores]", 1,
+		 1024, 0},
+		{NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0},
+	};
+
+	CHECK(sizeof(all) / sizeof(all[0]) <= N_ROWS, "%zu options", sizeof(all) / sizeof(all[0]));
+	memcpy(rows, all, sizeof(all));
+}
+
+static void set_defaults(struct run_options *o)
+{
+	*o = (struct run_options){.executor_text = "predict",
+				  .router_name = "round-robin",
+				  .max_tokens_text = "model",
+				  .too_long_text = "reject",
+				  .format_text = "md",
+				  .requests_text = "all",
+				  .instances = 1,
+				  .seed = 1,
+				  .slo = {NAN, NAN, NAN, NAN}};
+	memory_want_default(&o->memory);
+	o->jobs = sysconf(_SC_NPROCESSORS_ONLN);
+	if (o->jobs < 1)
+		o->jobs = 1;
+}
+
+/* --- one option each
+ * ------------------------------------------------------------------------------- */
+
+static int add_rates(struct run_options *o, const char *text, struct err *e)
+{
+	char *copy = xstrdup(text), *rest = NULL;
+	int result = 0;
+
+	for (char *one = strtok_r(copy, ",", &rest); one && result == 0;
+	     one = strtok_r(NULL, ",", &rest)) {
+		double rate = INFINITY;
+
+		if (strcmp(one, "inf") != 0)
+			result = parse_real(one, "--rate", 1e-9, 1e9, &rate, e);
+		o->rates = xrealloc(o->rates, (o->n_rates + 1) * sizeof(*o->rates));
+		o->rates[o->n_rates++] = rate;
+	}
+	free(copy);
+	return result;
+}
+
+static int set_rates(struct run_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->rate_texts.n; i++)
+		if (add_rates(o, o->rate_texts.items[i], e) < 0)
+			return -1;
+	if (o->rate_texts.n > 0 && o->n_rates == 0)
+		return err_set(e,
+			       "--rate '%s' has no rate in it; expected requests a second or inf",
+			       o->rate_texts.items[0]);
+	if ((o->n_rates > 0) + (o->speed > 0) + (o->closed_loop > 0) > 1)
+		return err_set(e, "--rate, --speed and --closed-loop each say when requests "
+				  "arrive; give one of them");
+	if (o->n_rates == 0) {
+		o->rates = xrealloc(o->rates, sizeof(*o->rates));
+		o->rates[o->n_rates++] = NAN;
+	}
+	o->spec.speed = o->speed;
+	return 0;
+}
+
+static int set_choices(struct run_options *o, struct err *e)
+{
+	if (o->policies.n == 0)
+		return err_set(e,
+			       "no policy is given; -p POLICY names one (omnibus list policies)");
+	o->choices = xcalloc(o->policies.n, sizeof(*o->choices));
+	for (size_t i = 0; i < o->policies.n; i++) {
+		if (choice_parse(&o->choices[i], o->policies.items[i], e) < 0)
+			return -1;
+		o->n_choices++;
+		if (o->choices[i].disaggregated && o->instances_given)
+			return err_set(e,
+				       "--instances is not for %s: its prefill= and decode= say "
+				       "how many there are",
+				       o->choices[i].name);
+	}
+	return 0;
+}
+
+static int set_executor(struct run_options *o, struct err *e)
+{
+	static const char *const names[] = {"predict", "fixed"};
+	size_t n = strcspn(o->executor_text, ":");
+
+	if (n == 5 && !strncmp(o->executor_text, "fixed", n)) {
+		o->executor = EXECUTOR_FIXED;
+		o->executor_params = o->executor_text[n] ? o->executor_text + n + 1 : NULL;
+		return 0;
+	}
+	if (!strcmp(o->executor_text, "predict"))
+		return 0;
+	if (!strncmp(o->executor_text, "predict:", 8))
+		return err_set(e, "executor predict takes no parameters");
+	return err_unknown(e, "executor", o->executor_text, names, 2);
+}
+
+static int set_hardware(struct run_options *o, struct err *e)
+{
+	o->has_model = o->model_name != NULL;
+	o->has_device = o->device_name != NULL;
+	if (o->has_model && model_load(&o->model, o->model_name, e) < 0)
+		return -1;
+	if (o->has_device && device_load(&o->device, o->device_name, e) < 0)
+		return -1;
+	if (o->executor == EXECUTOR_PREDICT && !(o->has_model && o->has_device))
+		return err_set(e,
+			       "-m MODEL and -d DEVICE are needed to predict step times (omnibus "
+			       "list models, omnibus list devices)");
+	if (o->has_model && model_check_tp(&o->model, o->memory.tp, e) < 0)
+		return -1;
+	if (!(o->memory.utilization > 0))
+		return err_set(e, "--utilization is %g; it must be above 0 and at most 1",
+			       o->memory.utilization);
+	if (o->reserve_given)
+		o->memory.reserve_bytes = (int64_t)(o->reserve_gib * 1073741824.0);
+	if (o->memory.kv_tokens > 0 && o->memory.kv_blocks > 0)
+		return err_set(e, "--kv-tokens and --kv-blocks both set the KV pool; give one");
+	if (o->memory.kv_tokens > 0 && o->memory.kv_tokens < o->memory.block_tok)
+		return err_set(e, "--kv-tokens %lld is less than one block of %lld tokens",
+			       (long long)o->memory.kv_tokens, (long long)o->memory.block_tok);
+	for (size_t i = 0; i < o->n_choices; i++)
+		if (o->choices[i].disaggregated && !o->has_model)
+			return err_set(e,
+				       "%s moves KV between instances and needs -m MODEL to know "
+				       "its size",
+				       o->choices[i].name);
+	return router_find(&o->router, o->router_name, e);
+}
+
+static int set_lengths(struct run_options *o, struct err *e)
+{
+	if (!strcmp(o->too_long_text, "truncate"))
+		o->truncate = true;
+	else if (strcmp(o->too_long_text, "reject") != 0)
+		return err_set(e, "--too-long '%s' is neither reject nor truncate",
+			       o->too_long_text);
+	if (!strcmp(o->max_tokens_text, "model")) {
+		o->max_tokens_rule = MAX_TOKENS_MODEL;
+		return 0;
+	}
+	if (!strcmp(o->max_tokens_text, "output")) {
+		o->max_tokens_rule = MAX_TOKENS_OUTPUT;
+		return 0;
+	}
+	o->max_tokens_rule = MAX_TOKENS_N;
+	if (parse_int(o->max_tokens_text, "--max-tokens", 1, 1000000000, &o->max_tokens, e) < 0)
+		return err_set(e,
+			       "--max-tokens '%s' is not a whole number from 1 to 1000000000, "
+			       "model or output",
+			       o->max_tokens_text);
+	return 0;
+}
+
+static int set_slo(struct run_options *o, struct err *e)
+{
+	static const struct param targets[] = {
+		{.name = "ttft",
+		 .kind = PARAM_REAL,
+		 .offset = offsetof(struct slo, ttft_ns),
+		 .max = 1e9},
+		{.name = "tpot",
+		 .kind = PARAM_REAL,
+		 .offset = offsetof(struct slo, tpot_ns),
+		 .max = 1e9},
+		{.name = "e2e",
+		 .kind = PARAM_REAL,
+		 .offset = offsetof(struct slo, e2e_ns),
+		 .max = 1e9},
+		{.name = "maxgap",
+		 .kind = PARAM_REAL,
+		 .offset = offsetof(struct slo, maxgap_ns),
+		 .max = 1e9},
+		{.name = NULL},
+	};
+	struct param_set set = {targets, &o->slo};
+
+	if (o->slo_text && !o->slo_text[0])
+		return err_set(e, "--slo has no target in it; expected ttft=S, tpot=S, e2e=S or "
+				  "maxgap=S");
+	if (param_parse(&set, 1, "--slo", o->slo_text, e) < 0)
+		return -1;
+	o->slo.ttft_ns *= NS; /* seconds until here */
+	o->slo.tpot_ns *= NS;
+	o->slo.e2e_ns *= NS;
+	o->slo.maxgap_ns *= NS;
+	return 0;
+}
+
+static int set_output(struct run_options *o, struct err *e)
+{
+	int format = format_parse(o->format_text);
+
+	if (format < 0)
+		return err_set(e, "-o '%s' is not md, csv or jsonl", o->format_text);
+	o->format = (enum format)format;
+	o->keep_all = !strcmp(o->requests_text, "all");
+	if (!o->keep_all && strcmp(o->requests_text, "none") != 0)
+		return err_set(e, "--requests '%s' is neither all nor none", o->requests_text);
+	return 0;
+}
+
+static int set_trace(struct run_options *o, const char *source, struct err *e)
+{
+	o->spec.source = source;
+	o->spec.seed = (uint64_t)o->seed;
+	if (o->window_text && trace_parse_window(o->window_text, &o->spec, e) < 0)
+		return -1;
+	return o->columns_text ? trace_parse_columns(o->columns_text, &o->spec, e) : 0;
+}
+
+int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e)
+{
+	struct option_row rows[N_ROWS];
+	const struct option_usage usage = {
+		.command = "run",
+		.synopsis = "omnibus run TRACE -p POLICY [-p POLICY ...] -m MODEL -d DEVICE "
+			    "[option ...]",
+		.about =
+			"Replays a request trace (a file, - for standard input, or synth:NAME) "
+			"under "
+			"each policy and\neach --rate, and prints one row of latency and goodput a "
+			"run.",
+		.rows = rows,
+		.min_args = 1,
+		.max_args = 1,
+	};
+
+	set_defaults(o);
+	fill_rows(o, rows);
+	int first = options_parse(&usage, argc, argv, e);
+
+	if (first <= 0)
+		return first;
+	if (set_trace(o, argv[first], e) < 0 || set_choices(o, e) < 0 || set_executor(o, e) < 0 ||
+	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_lengths(o, e) < 0 ||
+	    set_slo(o, e) < 0 || set_output(o, e) < 0)
+		return -1;
+	return 1;
+}
+
+void run_options_release(struct run_options *o)
+{
+	for (size_t i = 0; i < o->n_choices; i++)
+		choice_release(&o->choices[i]);
+	free(o->choices);
+	free(o->rates);
+	free(o->policies.items);
+	free(o->rate_texts.items);
+}

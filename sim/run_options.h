@@ -1,0 +1,52 @@
+/*
+ * run_options.h: what `omnibus run` was asked for, checked as far as it can be before anything
+ * runs.
+ */
+#ifndef SIM_RUN_OPTIONS_H
+#define SIM_RUN_OPTIONS_H
+
+#include "calibrate/memory.h"
+#include "results/field.h"
+#include "sim/options.h"
+#include "sim/sim.h"
+
+enum { EXECUTOR_PREDICT, EXECUTOR_FIXED };
+
+struct run_options {
+	/* as given */
+	struct option_list policies, rate_texts;
+	const char *model_name, *device_name, *executor_text, *router_name;
+	const char *window_text, *columns_text, *max_tokens_text, *too_long_text, *slo_text;
+	const char *db, *format_text, *requests_text;
+	double horizon_s, speed, reserve_gib;
+	int64_t seed, jobs;
+	bool no_fast_forward, horizon_given, reserve_given, instances_given, block_given;
+	bool window_given;
+
+	/* as understood */
+	struct trace_spec spec;
+	double *rates; /* offered rates to run at; one NaN where arrivals are as recorded */
+	size_t n_rates;
+	struct choice *choices;
+	size_t n_choices;
+	int executor;
+	const char *executor_params; /* what follows "fixed:", or NULL */
+	bool has_model, has_device;
+	struct model model;
+	const struct device *device;
+	struct memory_want memory;
+	const struct router_ops *router;
+	enum max_tokens_rule max_tokens_rule;
+	int64_t instances, max_tokens, max_model_len, closed_loop;
+	bool truncate, keep_all;
+	struct slo slo;
+	enum format format;
+};
+
+/*
+ * 1: go on; 0: --help was printed; -1: a sentence (wrong usage). Release in every case.
+ */
+int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e);
+void run_options_release(struct run_options *o);
+
+#endif
