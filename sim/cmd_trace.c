@@ -1,7 +1,8 @@
-/* cmd_trace.c: omnibus trace info|convert|generate: look at, convert or make a trace. */
+/* cmd_trace.c: omnibus trace info|convert|generate|fit: look at, convert or make a trace. */
 #include "sim/options.h"
 #include "traces/measure.h"
 #include "traces/outfile.h"
+#include "traces/quantiles.h"
 #include "traces/synth.h"
 #include "traces/writer.h"
 #include <math.h>
@@ -371,6 +372,82 @@ static int cmd_generate(int argc, char **argv)
 	return code;
 }
 
+struct fit {
+	struct input_options in;
+	const char *path;
+};
+
+static int parse_fit(struct fit *o, int argc, char **argv, struct err *e)
+{
+	const struct option_row rows[] = {
+		INPUT_ROWS(&o->in),
+		{.name = "out",
+		 .letter = 'O',
+		 .kind = OPTION_TEXT,
+		 .value = &o->path,
+		 .arg = "FILE",
+		 .help = "where the quantiles go"},
+		{.name = NULL},
+	};
+	const struct option_usage usage = {
+		.command = "trace fit",
+		.synopsis = "omnibus trace fit TRACE -O FILE",
+		.about = "Writes the length quantiles of a trace, and prints the generator that "
+			 "has them, its\nrate, the spread of its gaps and the correlation of its "
+			 "lengths.",
+		.rows = rows,
+		.min_args = 1,
+		.max_args = 1,
+	};
+	int first = options_parse(&usage, argc, argv, e);
+	if (first > 0 && !o->path)
+		return err_set(e, "trace fit: -O FILE is missing: the quantiles need a file");
+	return first;
+}
+
+static int write_quantiles(const char *path, const struct measure *m, struct err *e)
+{
+	struct outfile out;
+	if (outfile_open(&out, path, e))
+		return -1;
+	quantiles_write(out.stream, &m->prompts, &m->outputs);
+	return outfile_commit(&out, e);
+}
+
+static void print_generator(const char *path, const struct measure *m)
+{
+	if (isnan(m->rate_rps))
+		printf("synth:poisson,rate=inf");
+	else if (m->gap_cv < 0.01)
+		printf("synth:constant,rate=%.6g", m->rate_rps);
+	else
+		printf("synth:gamma,rate=%.6g,cv=%.6g", m->rate_rps, m->gap_cv);
+	if (!isnan(m->correlation))
+		printf(",corr=%.4g", m->correlation);
+	printf(",n=%lld,lengths=%s\n", (long long)m->rows, path);
+}
+
+static int cmd_fit(int argc, char **argv)
+{
+	struct err e;
+	struct fit o = {0};
+	struct trace_spec spec;
+	struct measure m;
+	int first = parse_fit(&o, argc, argv, &e);
+	if (first == 0)
+		return 0;
+	if (first < 0 || make_spec(&o.in, &spec, &e))
+		return complain(&e, EXIT_USAGE);
+	spec.source = argv[first];
+	if (measure_trace(&spec, 16, 0, &m, &e))
+		return complain(&e, EXIT_FAILED);
+	int failed = write_quantiles(o.path, &m, &e);
+	if (!failed)
+		print_generator(o.path, &m);
+	measure_release(&m);
+	return failed ? complain(&e, EXIT_FAILED) : 0;
+}
+
 static const struct subcommand {
 	const char *name, *summary;
 	int (*run)(int argc, char **argv);
@@ -378,6 +455,7 @@ static const struct subcommand {
 	{"info", "print rows, span, rate, totals, quantiles and histograms", cmd_info},
 	{"convert", "write a trace in another format", cmd_convert},
 	{"generate", "write a made-up trace", cmd_generate},
+	{"fit", "print the generator that a trace looks like", cmd_fit},
 };
 enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
 

@@ -47,7 +47,7 @@ static int refuse_value(const struct cell *c, const char *problem, const char *e
 }
 
 static const char *const problems[] = {
-	[NUMBER_NOT] = "is not one",
+	[NUMBER_NOT] = "is not a number",
 	[NUMBER_NEGATIVE] = "is negative",
 	[NUMBER_BIG] = "is too large",
 };
@@ -57,8 +57,6 @@ int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
 	static const char expected[] = "a whole number of tokens from 0 to 1000000000";
 	bool exact = true;
 	enum number_result r = number_decimal(c->text, c->len, 0, NUMBER_TOK_MAX, tok, &exact);
-	if (r == NUMBER_NOT)
-		return refuse_value(c, "is not a number", expected, e);
 	if (r != NUMBER_OK)
 		return refuse_value(c, problems[r], expected, e);
 	if (!exact)
@@ -68,9 +66,11 @@ int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
 
 static int arrival_clock(const struct cell *c, int64_t *ns, struct err *e)
 {
-	static const char expected[] = "a timestamp such as 2023-11-16 18:17:03.9799600 (or with a "
-				       "zone, +00:00), 1970 to 2169";
+	static const char expected[] = "one such as 2023-11-16 18:17:03.9799600 (or with a zone, "
+				       "+00:00), 1970 to 2169";
 	enum number_result r = number_clock(c->text, c->len, ns);
+	if (r == NUMBER_NOT)
+		return refuse_value(c, "is not a timestamp", expected, e);
 	return r == NUMBER_OK ? 0 : refuse_value(c, problems[r], expected, e);
 }
 

@@ -3,6 +3,7 @@
 #include "sim/options.h"
 #include "sim/param.h"
 #include "sim/rng.h"
+#include "traces/lengths.h"
 #include "traces/number.h"
 #include "traces/workloads.h"
 #include <gsl/gsl_randist.h>
@@ -20,7 +21,7 @@ struct side { /* lengths of the prompt or of the output */
 
 struct synth_params {
 	int64_t n, seed, arrivals;
-	char rate[PARAM_TEXT_MAX];
+	char rate[PARAM_TEXT_MAX], lengths[PARAM_TEXT_MAX];
 	double cv, corr;
 	struct side prompt, output;
 };
@@ -61,7 +62,7 @@ const struct param synth_params_table[] = {
 	 .min = 0,
 	 .max = TOK_MAX,
 	 .help = "prompt tokens: the length, the mean with prompt_sd, or the median with "
-		 "prompt_p90; 0: from the fitted quantiles"},
+		 "prompt_p90; 0: from the quantiles, or 512 where there are none"},
 	{.name = "prompt_sd",
 	 .kind = PARAM_REAL,
 	 .offset = AT(prompt.sd),
@@ -89,7 +90,7 @@ const struct param synth_params_table[] = {
 	 .init = "0",
 	 .min = 0,
 	 .max = TOK_MAX,
-	 .help = "output tokens, as prompt"},
+	 .help = "output tokens, as prompt; 128 where there are no quantiles"},
 	{.name = "output_sd",
 	 .kind = PARAM_REAL,
 	 .offset = AT(output.sd),
@@ -111,6 +112,11 @@ const struct param synth_params_table[] = {
 	 .min = 1,
 	 .max = TOK_MAX,
 	 .help = "longer outputs are cut to this"},
+	{.name = "lengths",
+	 .kind = PARAM_TEXT,
+	 .offset = AT(lengths),
+	 .init = "",
+	 .help = "file of length quantiles, as omnibus trace fit writes it"},
 	{.name = "corr",
 	 .kind = PARAM_REAL,
 	 .offset = AT(corr),
@@ -215,9 +221,10 @@ static int set_rate(struct synth *s, const char *owner, struct err *e)
 	return 0;
 }
 
-/* The table for one side; `name` is "prompt" or "output". */
+/* The table for one side; `name` is "prompt" or "output". Without knots it is `otherwise` tokens.
+ */
 static int set_side(struct lengths *l, const struct side *side, const char *owner, const char *name,
-		    const struct knot *knots, size_t n, struct err *e)
+		    const struct knot *knots, size_t n, int64_t otherwise, struct err *e)
 {
 	static const double z90 = 1.2815515655446004; /* Phi(z90) = 0.9 */
 	double tok = (double)side->tok;
@@ -226,13 +233,10 @@ static int set_side(struct lengths *l, const struct side *side, const char *owne
 	if (side->tok == 0 && (side->sd > 0 || side->p90 > 0))
 		return err_set(e, "%s: %s_sd and %s_p90 need %s, the mean or median, at least 1",
 			       owner, name, name, name);
-	if (side->tok == 0 && n == 0)
-		return err_set(e, "%s: %s must be at least 1 token: it has no fitted quantiles",
-			       owner, name);
 	if (side->p90 > 0 && side->p90 < tok)
-		return err_set(e, "%s: %s_p90 %g is below the median, %s=%lld", owner, name,
+		return err_set(e, "%s: %s_p90=%g is below the median, %s=%lld", owner, name,
 			       side->p90, name, (long long)side->tok);
-	if (side->tok == 0) {
+	if (side->tok == 0 && n > 0) {
 		lengths_knots(l, knots, n, side->max);
 	} else if (side->sd > 0) {
 		double variance = log1p(side->sd / tok * (side->sd / tok));
@@ -240,12 +244,12 @@ static int set_side(struct lengths *l, const struct side *side, const char *owne
 	} else if (side->p90 > 0) {
 		lengths_lognormal(l, log(tok), log(side->p90 / tok) / z90, side->max);
 	} else {
-		lengths_fixed(l, side->tok, side->max);
+		lengths_fixed(l, side->tok > 0 ? side->tok : otherwise, side->max);
 	}
 	return 0;
 }
 
-static int set_lengths(struct synth *s, const struct quantiles *q, const char *owner, struct err *e)
+static int set_both(struct synth *s, const struct quantiles *q, const char *owner, struct err *e)
 {
 	struct knot *prompts = xcalloc(q->n + 1, sizeof(*prompts));
 	struct knot *outputs = xcalloc(q->n + 1, sizeof(*outputs));
@@ -253,11 +257,24 @@ static int set_lengths(struct synth *s, const struct quantiles *q, const char *o
 		prompts[i] = (struct knot){q->rows[i].p, q->rows[i].prompt_tok};
 		outputs[i] = (struct knot){q->rows[i].p, q->rows[i].output_tok};
 	}
-	int result = set_side(&s->prompts, &s->p.prompt, owner, "prompt", prompts, q->n, e);
+	int result = set_side(&s->prompts, &s->p.prompt, owner, "prompt", prompts, q->n, 512, e);
 	if (!result)
-		result = set_side(&s->outputs, &s->p.output, owner, "output", outputs, q->n, e);
+		result =
+			set_side(&s->outputs, &s->p.output, owner, "output", outputs, q->n, 128, e);
 	free(prompts);
 	free(outputs);
+	return result;
+}
+
+static int set_lengths(struct synth *s, const struct workload *w, const char *owner, struct err *e)
+{
+	struct quantiles file;
+	if (s->p.lengths[0] == '\0')
+		return set_both(s, &w->quantiles, owner, e);
+	if (quantiles_read(s->p.lengths, &file, e))
+		return -1;
+	int result = set_both(s, &file, owner, e);
+	free((void *)file.rows);
 	return result;
 }
 
@@ -268,7 +285,7 @@ static int start(struct synth *s, const struct workload *w, const char *owner, c
 	struct param_set set = {synth_params_table, &s->p};
 	param_defaults(synth_params_table, &s->p);
 	if (param_parse(&set, 1, owner, w->init, e) || param_parse(&set, 1, owner, params, e) ||
-	    set_rate(s, owner, e) || set_lengths(s, &w->quantiles, owner, e))
+	    set_rate(s, owner, e) || set_lengths(s, w, owner, e))
 		return -1;
 	uint64_t own_seed = s->p.seed >= 0 ? (uint64_t)s->p.seed : seed;
 	s->arrival = rng_new(own_seed, "arrival");

@@ -22,9 +22,9 @@ static const struct workload workloads[] = {
 		.init = "arrivals=gamma,rate=5.53014,cv=1.094,corr=0.0728",
 		.quantiles = {azure_conv, sizeof(azure_conv) / sizeof(azure_conv[0])},
 	},
-	{.kind = KIND_POISSON, .init = "arrivals=poisson,prompt=512,output=128"},
-	{.kind = KIND_GAMMA, .init = "arrivals=gamma,cv=2,prompt=512,output=128"},
-	{.kind = KIND_CONSTANT, .init = "arrivals=constant,prompt=512,output=128"},
+	{.kind = KIND_POISSON, .init = "arrivals=poisson"},
+	{.kind = KIND_GAMMA, .init = "arrivals=gamma,cv=2"},
+	{.kind = KIND_CONSTANT, .init = "arrivals=constant"},
 };
 enum { N_WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
 

@@ -2,20 +2,13 @@
 #ifndef TRACES_WORKLOADS_H
 #define TRACES_WORKLOADS_H
 
-#include "traces/lengths.h"
+#include "traces/quantiles.h"
 #include "traces/source.h"
-
-struct quantiles { /* of prompts and outputs at the same probabilities, from 0 to 1 */
-	const struct quantile {
-		double p, prompt_tok, output_tok;
-	} * rows;
-	size_t n;
-};
 
 struct workload {
 	enum kind kind;		    /* its name is that of trace_kinds[], behind "synth:" */
 	const char *init;	    /* parameters that differ from the table's defaults */
-	struct quantiles quantiles; /* none: the lengths have to be given */
+	struct quantiles quantiles; /* none: fixed lengths unless given */
 };
 
 /* NULL: a sentence that lists the names. */
