@@ -1,103 +1,20 @@
 /* cmd_trace.c: omnibus trace info|convert|generate|fit: look at, convert or make a trace. */
-#include "sim/options.h"
+#include "sim/cmd_trace.h"
 #include "traces/measure.h"
 #include "traces/outfile.h"
 #include "traces/quantiles.h"
-#include "traces/synth.h"
-#include "traces/writer.h"
+#include "traces/select.h"
 #include <math.h>
 #include <string.h>
 
-struct input_options { /* what is selected, and how its arrivals are scaled */
-	const char *columns, *window, *rate;
-	bool sort;
-	int64_t skip, limit, hash_block, seed;
-	double speed;
-};
-
-#define INPUT_ROWS(o)                                                                              \
-	{.name = "columns",                                                                        \
-	 .kind = OPTION_TEXT,                                                                      \
-	 .value = &(o)->columns,                                                                   \
-	 .arg = "arrival=C,prompt=C,output=C[,max_tokens=C][,unit=s|ms|us|ns]",                    \
-	 .help = "the columns of any CSV (or fields of JSON lines), by name or number from 1"},    \
-		{.name = "sort",                                                                   \
-		 .kind = OPTION_FLAG,                                                              \
-		 .value = &(o)->sort,                                                              \
-		 .help = "sort by arrival (in memory) instead of refusing"},                       \
-		{.name = "skip",                                                                   \
-		 .kind = OPTION_INT,                                                               \
-		 .value = &(o)->skip,                                                              \
-		 .arg = "N",                                                                       \
-		 .min = 0,                                                                         \
-		 .max = 1e15,                                                                      \
-		 .help = "leave out the first N rows"},                                            \
-		{.name = "limit",                                                                  \
-		 .kind = OPTION_INT,                                                               \
-		 .value = &(o)->limit,                                                             \
-		 .arg = "N",                                                                       \
-		 .min = 1,                                                                         \
-		 .max = 1e15,                                                                      \
-		 .help = "read at most N rows"},                                                   \
-		{.name = "window",                                                                 \
-		 .kind = OPTION_TEXT,                                                              \
-		 .value = &(o)->window,                                                            \
-		 .arg = "FROM:TO",                                                                 \
-		 .help = "only rows that arrive in these seconds after the file's first row"},     \
-		{.name = "rate",                                                                   \
-		 .kind = OPTION_TEXT,                                                              \
-		 .value = &(o)->rate,                                                              \
-		 .arg = "RPS",                                                                     \
-		 .help = "scale the gaps to this rate; inf: all arrive at once"},                  \
-		{.name = "speed",                                                                  \
-		 .kind = OPTION_REAL,                                                              \
-		 .value = &(o)->speed,                                                             \
-		 .arg = "X",                                                                       \
-		 .min = 1e-9,                                                                      \
-		 .max = 1e9,                                                                       \
-		 .help = "divide all arrivals by X"},                                              \
-		{.name = "hash-block",                                                             \
-		 .kind = OPTION_INT,                                                               \
-		 .value = &(o)->hash_block,                                                        \
-		 .arg = "N",                                                                       \
-		 .min = 1,                                                                         \
-		 .max = 1e9,                                                                       \
-		 .help = "tokens a prefix hash stands for (default: the format's own)"},           \
-	{                                                                                          \
-		.name = "seed", .kind = OPTION_INT, .value = &(o)->seed, .arg = "S", .min = 0,     \
-		.max = 1e18, .help = "of a generator (default 0)"                                  \
-	}
-
-static int complain(const struct err *e, int code)
+int cmd_trace_fail(const struct err *e, int code)
 {
 	fprintf(stderr, "omnibus: %s\n", e->text);
 	return code;
 }
 
-static int make_spec(const struct input_options *o, struct trace_spec *spec, struct err *e)
-{
-	*spec = (struct trace_spec){
-		.sort = o->sort,
-		.skip = o->skip,
-		.limit = o->limit,
-		.hash_block = o->hash_block,
-		.seed = (uint64_t)o->seed,
-		.speed = o->speed,
-	};
-	if (o->columns && trace_parse_columns(o->columns, spec, e))
-		return -1;
-	if (o->window && trace_parse_window(o->window, spec, e))
-		return -1;
-	if (o->rate && o->speed > 0)
-		return err_set(e, "--rate and --speed cannot both be given");
-	spec->rate_inf = o->rate && strcmp(o->rate, "inf") == 0;
-	if (o->rate && !spec->rate_inf)
-		return parse_real(o->rate, "--rate", 1e-9, 1e9, &spec->rate_rps, e);
-	return 0;
-}
-
 struct info {
-	struct input_options in;
+	struct trace_select in;
 	const char *format_name;
 	enum format format;
 	int64_t block, max_model_len;
@@ -106,7 +23,7 @@ struct info {
 static int parse_info(struct info *o, int argc, char **argv, struct err *e)
 {
 	const struct option_row rows[] = {
-		INPUT_ROWS(&o->in),
+		TRACE_SELECT_ROWS(&o->in),
 		{.name = "block",
 		 .kind = OPTION_INT,
 		 .value = &o->block,
@@ -175,7 +92,7 @@ static int print_info(const struct info *o, struct measure *const *m, int n)
 	if (!result && fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	err_set(&e, "cannot write to standard output");
-	return complain(&e, EXIT_FAILED);
+	return cmd_trace_fail(&e, EXIT_FAILED);
 }
 
 static int cmd_info(int argc, char **argv)
@@ -186,8 +103,8 @@ static int cmd_info(int argc, char **argv)
 	int first = parse_info(&o, argc, argv, &e);
 	if (first == 0)
 		return 0;
-	if (first < 0 || make_spec(&o.in, &spec, &e))
-		return complain(&e, EXIT_USAGE);
+	if (first < 0 || trace_select_spec(&o.in, &spec, &e))
+		return cmd_trace_fail(&e, EXIT_USAGE);
 	int n = argc - first, done = 0;
 	struct measure **m = xcalloc((size_t)n, sizeof(struct measure *));
 	while (done < n) {
@@ -196,7 +113,7 @@ static int cmd_info(int argc, char **argv)
 		done++;
 		if (measure_trace(&spec, o.block, o.max_model_len, m[done - 1], &e)) {
 			release_all(m, done);
-			return complain(&e, EXIT_FAILED);
+			return cmd_trace_fail(&e, EXIT_FAILED);
 		}
 	}
 	int code = print_info(&o, m, n);
@@ -204,183 +121,15 @@ static int cmd_info(int argc, char **argv)
 	return code;
 }
 
-/* Says on stderr what the written format could not hold. */
-static void report_losses(const struct writer *w)
-{
-	const struct {
-		int64_t rows;
-		const char *what;
-	} losses[] = {
-		{w->rounded, "arrival rounded to what the format can hold"},
-		{w->lost_hash_ids, "hash ids left out"},
-		{w->lost_max_tok, "max_tokens left out"},
-		{trace_counts(w->trace)->skipped_zero, "skipped: no output tokens"},
-		{trace_counts(w->trace)->skipped_zero_prompt, "skipped: no prompt tokens"},
-	};
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
-		if (losses[i].rows > 0)
-			fprintf(stderr, "omnibus: %lld rows: %s\n", (long long)losses[i].rows,
-				losses[i].what);
-}
-
-/* Copies the selection of the spec into `path` (NULL: standard output). Returns the exit code. */
-static int copy_trace(const struct trace_spec *spec, const struct writer_ops *format,
-		      const char *path)
-{
-	struct err e;
-	struct outfile out;
-	struct writer w;
-	struct trace *t = trace_open(spec, &e);
-	if (!t)
-		return complain(&e, EXIT_FAILED);
-	if (outfile_open(&out, path, &e)) {
-		trace_close(t);
-		return complain(&e, EXIT_FAILED);
-	}
-	int failed = writer_copy(&w, format, t, out.stream, &e);
-	if (failed)
-		outfile_abandon(&out);
-	else
-		failed = outfile_commit(&out, &e);
-	if (!failed)
-		report_losses(&w);
-	trace_close(t);
-	return failed ? complain(&e, EXIT_FAILED) : 0;
-}
-
-struct output_options {
-	const char *format, *path;
-};
-
-#define OUTPUT_ROWS(o)                                                                             \
-	{.name = "format",                                                                         \
-	 .letter = 'f',                                                                            \
-	 .kind = OPTION_TEXT,                                                                      \
-	 .value = &(o)->format,                                                                    \
-	 .arg = "FORMAT",                                                                          \
-	 .help = "what to write (default csv)"},                                                   \
-	{                                                                                          \
-		.name = "out", .letter = 'O', .kind = OPTION_TEXT, .value = &(o)->path,            \
-		.arg = "FILE", .help = "where to (default: standard output)"                       \
-	}
-
-enum { ABOUT_SIZE = 8192 };
-
-/* Appends the formats that can be written to `about`. */
-static void list_formats(char about[ABOUT_SIZE])
-{
-	size_t n = strlen(about);
-	n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "\nFormats:\n");
-	for (size_t i = 0; writers[i]; i++)
-		n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "  %-15s %s\n", writers[i]->name,
-				      writers[i]->summary);
-	CHECK(n < ABOUT_SIZE, "%zu bytes", n);
-}
-
-static void list_generators(char about[ABOUT_SIZE])
-{
-	size_t n = strlen(about);
-	n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "\nGenerators:\n");
-	for (const struct trace_kind *k = trace_kinds; k->name; k++)
-		if (strncmp(k->name, "synth:", 6) == 0)
-			n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "  %-16s %s\n",
-					      k->name + 6, k->summary);
-	n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "\nParameters (and their defaults):\n");
-	for (const struct param *p = synth_params_table; p->name; p++)
-		n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "  %-10s %-8s %s\n", p->name,
-				      p->init, p->help);
-	CHECK(n < ABOUT_SIZE, "%zu bytes", n);
-}
-
-struct convert {
-	struct input_options in;
-	struct output_options out;
-};
-
-static int cmd_convert(int argc, char **argv)
-{
-	struct err e;
-	struct convert o = {.out.format = "csv"};
-	const struct option_row rows[] = {INPUT_ROWS(&o.in), OUTPUT_ROWS(&o.out), {.name = NULL}};
-	char about[ABOUT_SIZE] = "Writes a trace (or a part of it) in another format. What that "
-				 "cannot hold is\ncounted on standard error.\n";
-	list_formats(about);
-	const struct option_usage usage = {
-		.command = "trace convert",
-		.synopsis = "omnibus trace convert TRACE [-f FORMAT] [-O FILE]",
-		.about = about,
-		.rows = rows,
-		.min_args = 1,
-		.max_args = 1,
-	};
-	struct trace_spec spec;
-	const struct writer_ops *format = NULL;
-	int first = options_parse(&usage, argc, argv, &e);
-	if (first == 0)
-		return 0;
-	if (first < 0 || make_spec(&o.in, &spec, &e) || !(format = writer_find(o.out.format, &e)))
-		return complain(&e, EXIT_USAGE);
-	spec.source = argv[first];
-	return copy_trace(&spec, format, o.out.path);
-}
-
-struct generate {
-	int64_t seed;
-	struct output_options out;
-};
-
-static int cmd_generate(int argc, char **argv)
-{
-	struct err e;
-	struct generate o = {.out.format = "csv"};
-	const struct option_row rows[] = {
-		{.name = "seed",
-		 .kind = OPTION_INT,
-		 .value = &o.seed,
-		 .arg = "S",
-		 .min = 0,
-		 .max = 1e18,
-		 .help = "of the random streams (default 0); seed= in the generator wins"},
-		OUTPUT_ROWS(&o.out),
-		{.name = NULL},
-	};
-	char about[ABOUT_SIZE] = "Writes a made-up trace. The same text can stand wherever a "
-				 "trace can, behind \"synth:\".\n";
-	list_generators(about);
-	list_formats(about);
-	const struct option_usage usage = {
-		.command = "trace generate",
-		.synopsis = "omnibus trace generate NAME[,k=v...] [-f FORMAT] [-O FILE]",
-		.about = about,
-		.rows = rows,
-		.min_args = 1,
-		.max_args = 1,
-	};
-	const struct writer_ops *format = NULL;
-	int first = options_parse(&usage, argc, argv, &e);
-	if (first == 0)
-		return 0;
-	if (first < 0 || !(format = writer_find(o.out.format, &e)))
-		return complain(&e, EXIT_USAGE);
-	const char *name = argv[first];
-	size_t size = strlen(name) + 8;
-	char *source = xmalloc(size);
-	snprintf(source, size, "%s%s", strncmp(name, "synth:", 6) == 0 ? "" : "synth:", name);
-	struct trace_spec spec = {.source = source, .seed = (uint64_t)o.seed};
-	int code = copy_trace(&spec, format, o.out.path);
-	free(source);
-	return code;
-}
-
 struct fit {
-	struct input_options in;
+	struct trace_select in;
 	const char *path;
 };
 
 static int parse_fit(struct fit *o, int argc, char **argv, struct err *e)
 {
 	const struct option_row rows[] = {
-		INPUT_ROWS(&o->in),
+		TRACE_SELECT_ROWS(&o->in),
 		{.name = "out",
 		 .letter = 'O',
 		 .kind = OPTION_TEXT,
@@ -436,16 +185,16 @@ static int cmd_fit(int argc, char **argv)
 	int first = parse_fit(&o, argc, argv, &e);
 	if (first == 0)
 		return 0;
-	if (first < 0 || make_spec(&o.in, &spec, &e))
-		return complain(&e, EXIT_USAGE);
+	if (first < 0 || trace_select_spec(&o.in, &spec, &e))
+		return cmd_trace_fail(&e, EXIT_USAGE);
 	spec.source = argv[first];
 	if (measure_trace(&spec, 16, 0, &m, &e))
-		return complain(&e, EXIT_FAILED);
+		return cmd_trace_fail(&e, EXIT_FAILED);
 	int failed = write_quantiles(o.path, &m, &e);
 	if (!failed)
 		print_generator(o.path, &m);
 	measure_release(&m);
-	return failed ? complain(&e, EXIT_FAILED) : 0;
+	return failed ? cmd_trace_fail(&e, EXIT_FAILED) : 0;
 }
 
 static const struct subcommand {
@@ -453,8 +202,8 @@ static const struct subcommand {
 	int (*run)(int argc, char **argv);
 } subcommands[] = {
 	{"info", "print rows, span, rate, totals, quantiles and histograms", cmd_info},
-	{"convert", "write a trace in another format", cmd_convert},
-	{"generate", "write a made-up trace", cmd_generate},
+	{"convert", "write a trace in another format", cmd_trace_convert},
+	{"generate", "write a made-up trace", cmd_trace_generate},
 	{"fit", "print the generator that a trace looks like", cmd_fit},
 };
 enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
@@ -484,5 +233,5 @@ int cmd_trace(int argc, char **argv)
 	}
 	struct err e;
 	err_unknown(&e, "trace command", argv[1], names, N_SUBCOMMANDS);
-	return complain(&e, EXIT_USAGE);
+	return cmd_trace_fail(&e, EXIT_USAGE);
 }

@@ -1,0 +1,13 @@
+/* cmd_trace.h: between the two files of omnibus trace. */
+#ifndef SIM_CMD_TRACE_H
+#define SIM_CMD_TRACE_H
+
+#include "sim/options.h"
+
+int cmd_trace_convert(int argc, char **argv);
+int cmd_trace_generate(int argc, char **argv);
+
+/* Prints the sentence on stderr; returns the code. */
+int cmd_trace_fail(const struct err *e, int code);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * select.h: the options with which a command selects rows of a trace and scales their arrivals.
+ */
+#ifndef TRACES_SELECT_H
+#define TRACES_SELECT_H
+
+#include "sim/options.h"
+#include "traces/trace.h"
+
+struct trace_select { /* zero it */
+	const char *columns, *window, *rate;
+	bool sort;
+	int64_t skip, limit, hash_block, seed;
+	double speed;
+};
+
+/* Rows of an option table, for `struct trace_select *o`. */
+#define TRACE_SELECT_ROWS(o)                                                                       \
+	{.name = "columns",                                                                        \
+	 .kind = OPTION_TEXT,                                                                      \
+	 .value = &(o)->columns,                                                                   \
+	 .arg = "arrival=C,prompt=C,output=C[,max_tokens=C][,unit=s|ms|us|ns]",                    \
+	 .help = "the columns of any CSV (or fields of JSON lines), by name or number from 1"},    \
+		{.name = "sort",                                                                   \
+		 .kind = OPTION_FLAG,                                                              \
+		 .value = &(o)->sort,                                                              \
+		 .help = "sort by arrival (in memory) instead of refusing"},                       \
+		{.name = "skip",                                                                   \
+		 .kind = OPTION_INT,                                                               \
+		 .value = &(o)->skip,                                                              \
+		 .arg = "N",                                                                       \
+		 .min = 0,                                                                         \
+		 .max = 1e15,                                                                      \
+		 .help = "leave out the first N rows"},                                            \
+		{.name = "limit",                                                                  \
+		 .kind = OPTION_INT,                                                               \
+		 .value = &(o)->limit,                                                             \
+		 .arg = "N",                                                                       \
+		 .min = 1,                                                                         \
+		 .max = 1e15,                                                                      \
+		 .help = "read at most N rows"},                                                   \
+		{.name = "window",                                                                 \
+		 .kind = OPTION_TEXT,                                                              \
+		 .value = &(o)->window,                                                            \
+		 .arg = "FROM:TO",                                                                 \
+		 .help = "only rows that arrive in these seconds after the file's first row"},     \
+		{.name = "rate",                                                                   \
+		 .kind = OPTION_TEXT,                                                              \
+		 .value = &(o)->rate,                                                              \
+		 .arg = "RPS",                                                                     \
+		 .help = "scale the gaps to this rate; inf: all arrive at once"},                  \
+		{.name = "speed",                                                                  \
+		 .kind = OPTION_REAL,                                                              \
+		 .value = &(o)->speed,                                                             \
+		 .arg = "X",                                                                       \
+		 .min = 1e-9,                                                                      \
+		 .max = 1e9,                                                                       \
+		 .help = "divide all arrivals by X"},                                              \
+		{.name = "hash-block",                                                             \
+		 .kind = OPTION_INT,                                                               \
+		 .value = &(o)->hash_block,                                                        \
+		 .arg = "N",                                                                       \
+		 .min = 1,                                                                         \
+		 .max = 1e9,                                                                       \
+		 .help = "tokens a prefix hash stands for (default: the format's own)"},           \
+	{                                                                                          \
+		.name = "seed", .kind = OPTION_INT, .value = &(o)->seed, .arg = "S", .min = 0,     \
+		.max = 1e18, .help = "of a generator (default 0)"                                  \
+	}
+
+/* Everything but the source. -1: a sentence (wrong usage). */
+int trace_select_spec(const struct trace_select *o, struct trace_spec *spec, struct err *e);
+
+#endif
