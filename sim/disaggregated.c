@@ -8,7 +8,6 @@
  */
 #include "sim/engine.h"
 #include "sim/run.h"
-#include <math.h>
 
 struct link {
 	struct job_list inbound; /* pulled, the first one is being transferred */
@@ -158,7 +157,7 @@ static void start_transfer(struct sim *s, struct pools *p, uint32_t d, struct jo
 	double bytes = (double)(j->req.prompt_tok * s->c->hardware.kv_move_bytes);
 	double cost_ns = shape->latency_s * 1e9 + bytes / shape->bandwidth_gb_s;
 
-	j->moved_ns = (link->free_ns > s->now_ns ? link->free_ns : s->now_ns) + llround(cost_ns);
+	j->moved_ns = (link->free_ns > s->now_ns ? link->free_ns : s->now_ns) + round_ns(cost_ns);
 	link->free_ns = j->moved_ns;
 	list_append(&link->inbound, j);
 	if (link->inbound.n == 1)

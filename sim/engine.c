@@ -45,11 +45,22 @@ static void schedule_run(struct sim *s, struct instance *in)
 	agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, run_end_ns(&in->run, step));
 }
 
+/*
+ * The instance plans now, after whatever else happens now. The last one to ask waits beside the
+ * agenda: most often nothing else comes first, and then it need not go through it.
+ */
+static void plan_soon(struct sim *s, const struct instance *in)
+{
+	if (s->plan_now >= 0 && s->plan_now != in->index)
+		agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)s->plan_now, s->now_ns);
+	s->plan_now = in->index;
+}
+
 void sim_notify(struct sim *s, struct instance *in)
 {
 	in->plan_due = true;
 	if (!in->busy) {
-		agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)in->index, s->now_ns);
+		plan_soon(s, in);
 	} else if (!in->in_single) {
 		run_cut(in, s->now_ns);
 		schedule_run(s, in);
@@ -245,7 +256,7 @@ static void step_end(struct sim *s, struct instance *in)
 		in->busy = false;
 		instance_settle(in, s->now_ns);
 	}
-	agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)in->index, s->now_ns);
+	plan_soon(s, in);
 	if (s->shape->moved)
 		s->shape->moved(s, in);
 }
@@ -304,6 +315,20 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 /* --- the run
  * --------------------------------------------------------------------------------------- */
 
+/* The instance beside the agenda plans, or goes onto it where something else comes first. */
+static void plan_or_wait(struct sim *s)
+{
+	uint32_t index = (uint32_t)s->plan_now;
+
+	s->plan_now = -1;
+	if (agenda_time(&s->agenda) > s->now_ns) {
+		s->counts.events++;
+		plan(s, &s->instances[index]);
+	} else {
+		agenda_set(&s->agenda, EVENT_PLAN, index, s->now_ns);
+	}
+}
+
 enum { PROGRESS_EVENTS = 1 << 16 };
 
 static void loop(struct sim *s)
@@ -315,6 +340,8 @@ static void loop(struct sim *s)
 	while (!s->failed && agenda_time(&s->agenda) <= horizon_ns &&
 	       agenda_next(&s->agenda, &s->now_ns, &kind, &index)) {
 		handle(s, kind, index);
+		while (s->plan_now >= 0)
+			plan_or_wait(s);
 		if (++s->counts.events % PROGRESS_EVENTS == 0 && s->c->progress)
 			s->c->progress(s->c->progress_arg, s->now_ns,
 				       s->metrics.completed + s->metrics.rejected);
@@ -462,7 +489,7 @@ static void stop(struct sim *s)
 int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *counts,
 	    struct err *e)
 {
-	struct sim s = {.c = c, .err = e};
+	struct sim s = {.c = c, .err = e, .plan_now = -1};
 
 	start(&s);
 	loop(&s);

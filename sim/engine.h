@@ -46,6 +46,8 @@ struct sim {
 	struct metrics metrics;
 	struct sim_counts counts;
 	int64_t now_ns;
+	int64_t plan_now; /* an instance that plans now unless something else comes first; -1: none
+			   */
 	int64_t bound_ns[N_BOUNDS]; /* of the shape; the instances have their own */
 
 	struct trace_row next; /* where next_known */

@@ -62,28 +62,32 @@ int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)
 	int64_t steps = turns * b;
 
 	free_blocks -= turns * kv->growers;
-	while (steps < most) {
-		free_blocks -= kv_need(kv, clock + steps);
+	for (int64_t at = kv_offset(kv, clock); steps < most; steps++) {
+		free_blocks -= kv->grow[at];
 		if (free_blocks < 0)
 			break;
-		steps++;
+		at = at ? at - 1 : b - 1;
 	}
 	return steps;
 }
 
 int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 {
-	int64_t b = kv->block_tok, taken = 0;
-	int64_t sum = kv->used * steps;
+	int64_t b = kv->block_tok, taken = 0, sum = kv->used * steps;
 
 	if (kv->growers == 0)
 		return sum;
-	for (int64_t r = 0; r < b && r < steps; r++) {
-		int64_t n = kv_need(kv, clock + r);
+	int64_t turns = (steps - 1) / b, rest = (steps - 1) % b;
+	int64_t at = kv_offset(kv, clock);
 
+	/* the counter at offset r is met at steps r, r + b, r + 2b, ... */
+	for (int64_t r = 0; r < b && r < steps; r++) {
+		int64_t n = kv->grow[at];
+
+		at = at ? at - 1 : b - 1;
 		if (n == 0)
 			continue;
-		int64_t hits = (steps - 1 - r) / b + 1; /* steps r, r + b, r + 2b, ... */
+		int64_t hits = turns + (r <= rest);
 
 		taken += n * hits;
 		sum += n * (hits * (steps - r) - b * (hits * (hits - 1) / 2));

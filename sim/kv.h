@@ -40,12 +40,18 @@ void kv_give(struct kv *kv, int64_t blocks);
 void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock);
 void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock);
 
-/* Blocks that the step starting at `clock` takes. */
-static inline int64_t kv_need(const struct kv *kv, int64_t clock)
+/* The counter that the step starting at `clock` meets; each step later meets the one before it. */
+static inline int64_t kv_offset(const struct kv *kv, int64_t clock)
 {
 	int64_t at = clock % kv->block_tok;
 
-	return kv->grow[at ? kv->block_tok - at : 0];
+	return at ? kv->block_tok - at : 0;
+}
+
+/* Blocks that the step starting at `clock` takes. */
+static inline int64_t kv_need(const struct kv *kv, int64_t clock)
+{
+	return kv->grow[kv_offset(kv, clock)];
 }
 
 /* How many steps, at most `most`, can start from `clock` on before blocks run out. */

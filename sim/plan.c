@@ -1,7 +1,6 @@
 /* plan.c: what policies see and ask for, checked; and the step that comes of it. */
 #include "sim/run.h"
 #include "sim/view.h"
-#include <math.h>
 
 static struct job *job_of(const struct request *r)
 {
@@ -366,7 +365,7 @@ static void start_single(struct instance *in, const struct plan *p)
 	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
 		s->cost_ns += (double)(p->moved_blocks * in->block_bytes) * 1e9 / in->pcie_bytes_s;
 	s->start_ns = p->now_ns;
-	s->end_ns = p->now_ns + llround(s->cost_ns);
+	s->end_ns = p->now_ns + round_ns(s->cost_ns);
 	in->run.active = false;
 	in->busy = in->in_single = true;
 	in->stats.steps++;

@@ -5,7 +5,7 @@ int64_t run_end_ns(const struct run *r, int64_t j)
 {
 	int64_t ctx = j * r->ctx + r->b * (j * (j - 1) / 2);
 
-	return r->start_ns + llround((double)j * r->cost.step_ns + r->cost.ctx_ns * (double)ctx);
+	return r->start_ns + round_ns((double)j * r->cost.step_ns + r->cost.ctx_ns * (double)ctx);
 }
 
 static double gap_ns(const struct run *r, int64_t j)
@@ -111,29 +111,34 @@ bool run_continue(struct instance *in, int64_t now_ns)
 	return true;
 }
 
+/* About how many steps end within t of the run's start: the root of F(j) = t. */
+static double steps_within(const struct run *r, double t)
+{
+	double half_slope = r->cost.ctx_ns * (double)r->b / 2;
+	double first = gap_ns(r, 1) - half_slope; /* F(j) = first j + half_slope j^2 */
+
+	if (half_slope > 0)
+		return (sqrt(first * first + 4 * half_slope * t) - first) / (2 * half_slope);
+	return first > 0 ? t / first : INFINITY;
+}
+
 /* The last step in [done, limit] that ends at t_ns or before; `done` itself where none does. */
 static int64_t steps_ended(const struct run *r, int64_t t_ns)
 {
-	int64_t low = r->done, high = r->limit;
+	int64_t j = r->limit;
 
-	if (high > low && run_end_ns(r, high) <= t_ns)
-		return high;
-	if (high > low) { /* a guess from the first step's length narrows the search */
-		double step = gap_ns(r, low + 1);
-		double guess = step > 0 ? (double)(t_ns - run_end_ns(r, low)) / step : 0;
+	if (j == r->done || run_end_ns(r, j) <= t_ns)
+		return j;
+	double guess = steps_within(r, (double)(t_ns - r->start_ns));
 
-		if (guess + 2 < (double)(high - low))
-			high = low + (int64_t)guess + 2;
-	}
-	while (low < high) { /* invariant: end(low) <= t or low == done; end(high + 1) > t */
-		int64_t mid = low + (high - low + 1) / 2;
-
-		if (run_end_ns(r, mid) <= t_ns)
-			low = mid;
-		else
-			high = mid - 1;
-	}
-	return low;
+	/* the guess may be off by rounding: the closed form decides */
+	if (guess < (double)j)
+		j = guess > (double)r->done ? (int64_t)guess : r->done;
+	while (j > r->done && run_end_ns(r, j) > t_ns)
+		j--;
+	while (j < r->limit && run_end_ns(r, j + 1) <= t_ns)
+		j++;
+	return j;
 }
 
 void run_sync(struct instance *in, int64_t t_ns)

@@ -7,6 +7,14 @@
 
 #include "sim/instance.h"
 
+/* llround() of a time that is not negative, inline: the one place where times are rounded. */
+static inline int64_t round_ns(double t)
+{
+	int64_t whole = (int64_t)t;
+
+	return whole + (t - (double)whole >= 0.5);
+}
+
 /* End of the run's step j, F's closed form rounded: start + round(j A + beta (j ctx + b j(j-1)/2)).
  */
 int64_t run_end_ns(const struct run *r, int64_t j);
