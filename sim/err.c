@@ -72,29 +72,24 @@ int err_unknown(struct err *e, const char *kind, const char *got, const char *co
 		       names[nearest(got, names, n)], list);
 }
 
-static void *or_abort(void *p, size_t size)
-{
-	CHECK(p || size == 0, "no memory for %zu bytes", size);
-	return p;
-}
-
 void *xmalloc(size_t size)
 {
-	return or_abort(malloc(size), size);
+	return xrealloc(NULL, size);
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	void *p = calloc(n, size);
-	CHECK(p || n == 0 || size == 0, "no memory for %zu times %zu bytes", n, size);
+	void *p = n && size ? calloc(n, size) : calloc(1, 1);
+	CHECK(p, "no memory for %zu times %zu bytes", n, size);
 	return p;
 }
 
 void *xrealloc(void *p, size_t size)
 {
-	/* realloc(p, 0) may free p and return NULL; then a second free of it would be a bug. */
-	size_t at_least = size ? size : 1;
-	return or_abort(realloc(p, at_least), at_least);
+	/* realloc(p, 0) may free p and return NULL; then a second free of it would be a bug */
+	void *q = realloc(p, size ? size : 1);
+	CHECK(q, "no memory for %zu bytes", size);
+	return q;
 }
 
 char *xstrdup(const char *s)

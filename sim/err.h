@@ -26,11 +26,14 @@ int err_set(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2
 int err_unknown(struct err *e, const char *kind, const char *got, const char *const *names,
 		size_t n);
 
-/* malloc and friends that abort with a sentence when memory is out: there is no way on. */
-void *xmalloc(size_t size);
-void *xcalloc(size_t n, size_t size);
-void *xrealloc(void *p, size_t size);
-char *xstrdup(const char *s);
+/*
+ * malloc and friends that abort with a sentence when memory is out: there is no way on. Never NULL,
+ * not even for no bytes.
+ */
+void *xmalloc(size_t size) __attribute__((returns_nonnull));
+void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull));
+void *xrealloc(void *p, size_t size) __attribute__((returns_nonnull));
+char *xstrdup(const char *s) __attribute__((returns_nonnull));
 
 /* A broken invariant of our own: aborts in every build type; say both numbers in the message. */
 #define CHECK(cond, ...)                                                                           \

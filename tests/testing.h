@@ -24,14 +24,20 @@
 #define assert_refused(result, e, part)                                                            \
 	testing_refused((int)(result), &(e), part, #result, __FILE__, __LINE__)
 /* result is 0 (or not negative); prints the sentence otherwise */
-#define assert_fine(result, e) testing_fine((int)(result), &(e), #result, __FILE__, __LINE__)
+#define assert_fine(result, e)                                                                     \
+	do {                                                                                       \
+		int fine_result = (int)(result);                                                   \
+		if (fine_result < 0)                                                               \
+			testing_not_fine(fine_result, &(e), #result, __FILE__, __LINE__);          \
+	} while (0)
 
 void testing_i64(int64_t got, int64_t want, const char *what, const char *file, int line);
 void testing_near(double got, double want, double tolerance, const char *what, const char *file,
 		  int line);
 void testing_refused(int result, const struct err *e, const char *part, const char *what,
 		     const char *file, int line);
-void testing_fine(int result, const struct err *e, const char *what, const char *file, int line);
+_Noreturn void testing_not_fine(int result, const struct err *e, const char *what, const char *file,
+				int line);
 
 /* A new file of the test's own with this content; the path is valid until the process ends. */
 const char *testing_file(const char *name, const char *content);
