@@ -24,15 +24,15 @@ struct measure {
 static int measure_here(const struct bench *b, const char *policy, const char *n, struct measure *m)
 {
 	char source[128];
-	char *argv[] = {"run",	      source,	    "-p", (char *)(uintptr_t)policy,
-			"-m",	      "llama-3-8b", "-d", "h200",
-			"--requests", "none",	    NULL};
+	const char *words[] = {"run", source, "-p",	    policy, "-m", "llama-3-8b",
+			       "-d",  "h200", "--requests", "none", NULL};
 	struct run_options o;
 	struct rusage usage;
 	struct err e;
 
 	snprintf(source, sizeof(source), "synth:azure-conv,n=%s,rate=%g", n, b->rate);
-	if (run_options_parse(&o, sizeof(argv) / sizeof(argv[0]) - 1, argv, &e) != 1) {
+	if (run_options_parse(&o, sizeof(words) / sizeof(words[0]) - 1, (char **)(uintptr_t)words,
+			      &e) != 1) {
 		fprintf(stderr, "omnibus-bench: %s\n", e.text);
 		return -1;
 	}
