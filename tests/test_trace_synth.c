@@ -1,0 +1,318 @@
+/* Generators: named streams, distributions, and the fitted workload against the real trace. */
+#include "sim/rng.h"
+#include "tests/rows.h"
+#include "traces/lengths.h"
+#include "traces/measure.h"
+#include "traces/quantiles.h"
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+/* The trace of `source`, measured; the test fails where it cannot be read. */
+static void measure(const char *source, struct measure *m)
+{
+	struct err e;
+	struct trace_spec spec = {.source = source};
+	assert_fine(measure_trace(&spec, 16, 0, m, &e), e);
+}
+
+static void assert_share(double got, double want, double part)
+{
+	assert_near(got, want, fabs(want) * part);
+}
+
+/* The promise of synth:azure-conv: 5% on everything, at a million rows. */
+static void azure_conv_is_like_the_real_trace(void **state)
+{
+	(void)state;
+	shared_or_skip(path, "traces/AzureLLMInferenceTrace_conv.csv");
+	struct measure real, made;
+	measure(path, &real);
+	measure("synth:azure-conv,n=1000000,seed=1", &made);
+	assert_share(made.prompt_mean, real.prompt_mean, 0.05);
+	assert_share(made.prompt_p50, real.prompt_p50, 0.05);
+	assert_share(made.prompt_p90, real.prompt_p90, 0.05);
+	assert_share(made.prompt_p99, real.prompt_p99, 0.05);
+	assert_share(made.output_mean, real.output_mean, 0.05);
+	assert_share(made.output_p50, real.output_p50, 0.05);
+	assert_share(made.output_p90, real.output_p90, 0.05);
+	assert_share(made.output_p99, real.output_p99, 0.05);
+	assert_share(made.correlation, real.correlation, 0.05);
+	assert_share(made.gap_cv, real.gap_cv, 0.05);
+	assert_share(made.rate_rps, real.rate_rps, 0.05);
+	measure_release(&real);
+	measure_release(&made);
+}
+
+/* Gaps: mean and coefficient of variation as asked for. 4 sd of the mean of n gaps: 4 cv/sqrt(n).
+ */
+static void arrivals(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *source;
+		double rate, cv, cv_part;
+	} cases[] = {
+		{"synth:poisson,n=200000,rate=20", 20, 1, 0.02},
+		{"synth:gamma,n=200000,rate=0.5,cv=0.25", 0.5, 0.25, 0.02},
+		{"synth:gamma,n=200000,rate=5,cv=3", 5, 3, 0.05},
+		{"synth:gamma,n=200000,rate=5", 5, 2, 0.04}, /* its default */
+		{"synth:constant,n=200000,rate=3,arrivals=gamma,cv=1", 3, 1, 0.02},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct measure m;
+		measure(cases[i].source, &m);
+		assert_share(m.rate_rps, cases[i].rate, 4 * cases[i].cv / sqrt(200000));
+		assert_share(m.gap_cv, cases[i].cv, cases[i].cv_part);
+		measure_release(&m);
+	}
+}
+
+static void constant_gaps_do_not_drift(void **state)
+{
+	(void)state;
+	struct err e;
+	struct rows r;
+	struct trace_spec spec = {.source = "synth:constant,rate=3,n=31"};
+	assert_fine(read_rows(&spec, &r, &e), e);
+	assert_i64(r.row[1].arrive_ns, 333333333);
+	assert_i64(r.row[2].arrive_ns, 666666667);
+	assert_i64(r.row[30].arrive_ns, 10000000000);
+	assert_i64(r.row[30].prompt_tok, 512);
+	assert_i64(r.row[30].output_tok, 128);
+	assert_string_equal(r.format, "synth:constant");
+	spec.source = "synth:poisson,rate=inf,n=5,prompt=3,output=4";
+	assert_fine(read_rows(&spec, &r, &e), e);
+	assert_i64(r.counts.last_ns, 0);
+	assert_i64(r.row[4].prompt_tok, 3);
+	assert_i64(r.row[4].output_tok, 4);
+	assert_i64(r.row[4].line, 0);
+}
+
+/*
+ * Lognormal: from mean and sd, or median and 90th percentile. 200,000 rows; 1% is more than 4
+ * standard errors of each.
+ */
+static void lognormal_lengths(void **state)
+{
+	(void)state;
+	struct measure m;
+	measure("synth:poisson,n=200000,prompt=1000,prompt_sd=500,output=100,output_p90=400", &m);
+	assert_share(m.prompt_mean, 1000, 0.01);
+	/* s2 = ln(1 + 0.25), median = 1000 / sqrt(1.25), p90 = median exp(1.2816 sqrt(s2)) */
+	assert_share(m.prompt_p50, 894.43, 0.01);
+	assert_share(m.prompt_p90, 1639.2, 0.01);
+	assert_share(m.output_p50, 100, 0.011); /* and a whole number */
+	assert_share(m.output_p90, 400, 0.015);
+	measure_release(&m);
+	measure("synth:poisson,n=10000,prompt=1000,prompt_sd=5000,prompt_max=2000", &m);
+	assert_i64(m.prompt_max, 2000);
+	assert_i64(m.output_max, 128);
+	measure_release(&m);
+}
+
+/* Spearman's correlation as asked for; 0.01 is more than 4 standard errors. */
+static void correlation(void **state)
+{
+	(void)state;
+	static const double want[] = {-1, -0.6, 0, 0.3, 0.9, 1};
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		char source[128];
+		struct measure m;
+		snprintf(source, sizeof(source),
+			 "synth:poisson,n=200000,prompt=20000,prompt_sd=9000,output=20000,"
+			 "output_p90=90000,corr=%g",
+			 want[i]);
+		measure(source, &m);
+		assert_near(m.correlation, want[i], 0.01);
+		measure_release(&m);
+	}
+}
+
+static void seeds_and_streams(void **state)
+{
+	(void)state;
+	struct err e;
+	struct rows a, b;
+	struct trace_spec spec = {.source = "synth:azure-conv,n=40", .seed = 7};
+	assert_fine(read_rows(&spec, &a, &e), e);
+	assert_fine(read_rows(&spec, &b, &e), e);
+	assert_memory_equal(&a, &b, sizeof(a)); /* the same again */
+	spec.seed = 8;
+	assert_fine(read_rows(&spec, &b, &e), e);
+	assert_true(a.counts.hash != b.counts.hash);
+	spec.source = "synth:azure-conv,n=40,seed=7"; /* wins over the run's */
+	assert_fine(read_rows(&spec, &b, &e), e);
+	assert_true(a.counts.hash == b.counts.hash);
+	/* Other arrivals shift no length, and a fixed prompt shifts no output. */
+	spec.source = "synth:azure-conv,n=40,seed=7,arrivals=poisson,rate=1,prompt=10";
+	assert_fine(read_rows(&spec, &b, &e), e);
+	assert_true(a.row[39].arrive_ns != b.row[39].arrive_ns);
+	for (int i = 0; i < 40; i++)
+		assert_i64(b.row[i].output_tok, a.row[i].output_tok);
+}
+
+static void streams_differ_by_name_and_seed(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t seed;
+		const char *name;
+	} streams[] = {{0, "arrival"},
+		       {0, "length"},
+		       {1, "arrival"},
+		       {1, ""},
+		       {UINT64_C(1) << 40, "arrival"}};
+	enum { N = sizeof(streams) / sizeof(streams[0]) };
+	unsigned long first[N];
+	for (int i = 0; i < N; i++) {
+		gsl_rng *r = rng_new(streams[i].seed, streams[i].name);
+		gsl_rng *again = rng_new(streams[i].seed, streams[i].name);
+		assert_string_equal(gsl_rng_name(r), "taus2");
+		first[i] = gsl_rng_get(r);
+		assert_true(gsl_rng_get(again) == first[i]);
+		for (int j = 0; j < i; j++)
+			assert_true(first[j] != first[i]);
+		gsl_rng_free(r);
+		gsl_rng_free(again);
+	}
+}
+
+static void tables_of_lengths(void **state)
+{
+	(void)state;
+	static const struct knot knots[] = {{0, 10}, {0.5, 20}, {1, 1000}};
+	struct lengths l;
+	lengths_knots(&l, knots, 3, 500);
+	assert_i64(lengths_at(&l, 0), 20);
+	assert_i64(lengths_at(&l, -100), 10);
+	assert_i64(lengths_at(&l, 100), 500);
+	assert_i64(lengths_at(&l, -0.6744897501960817), 15); /* p = 0.25 */
+	assert_i64(lengths_at(&l, 0.2533471031357997), 216); /* p = 0.6 */
+	assert_i64(lengths_at(&l, (double)NAN), 10);
+	lengths_lognormal(&l, log(100), 0.5, 1000000);
+	assert_i64(lengths_at(&l, 1), 165); /* 100 exp(0.5) = 164.87 */
+	lengths_fixed(&l, 0, 10);
+	assert_i64(lengths_at(&l, 0), 1);
+}
+
+/* What trace fit writes is read back, and gives the lengths it was made from. */
+static void quantiles_from_a_file(void **state)
+{
+	(void)state;
+	struct measure made, again;
+	char source[512];
+	measure("synth:azure-conv,n=50000", &made);
+	const char *path = testing_path("q.csv");
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	quantiles_write(f, &made.prompts, &made.outputs);
+	fclose(f);
+	snprintf(source, sizeof(source), "synth:gamma,n=50000,corr=0.0728,lengths=%s", path);
+	measure(source, &again);
+	assert_share(again.prompt_mean, made.prompt_mean, 0.02);
+	assert_share(again.prompt_p50, made.prompt_p50, 0.02);
+	assert_share(again.prompt_p99, made.prompt_p99, 0.02);
+	assert_share(again.output_mean, made.output_mean, 0.02);
+	assert_share(again.output_p90, made.output_p90, 0.02);
+	measure_release(&made);
+	measure_release(&again);
+}
+
+static void bad_quantile_files(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *part;
+	} cases[] = {
+		{"", "q:1: expected the header p,prompt_tok,output_tok"},
+		{"p,a,b\n", "q:1: expected the header"},
+		{"p,prompt_tok,output_tok\n",
+		 "q: ends at line 1: expected probabilities that rise"},
+		{"p,prompt_tok,output_tok\n0,1,1\n0.5,2,2\n", "q: ends at line 3"},
+		{"p,prompt_tok,output_tok\n0.1,1,1\n1,2,2\n", "q:2: column 1 (p): expected prob"},
+		{"p,prompt_tok,output_tok\n0,1,1\n0,2,2\n", "q:3: column 1 (p): expected prob"},
+		{"p,prompt_tok,output_tok\n0,5,1\n1,2,2\n", "q:3: column 1 (p): expected lengths"},
+		{"p,prompt_tok,output_tok\n0,1,1\n1.5,2,2\n", "'1.5' is not a probability"},
+		{"p,prompt_tok,output_tok\n0,1,-1\n",
+		 "q:2: column 3 (output_tok): '-1' is not a number"},
+		{"p,prompt_tok,output_tok\n0,1\n", "q:2: column 3 (output_tok): is missing"},
+		{"p,prompt_tok,output_tok\n0,1,1,1\n", "is followed by more columns"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e;
+		struct quantiles q;
+		assert_refused(quantiles_read(testing_file("q", cases[i].text), &q, &e), e,
+			       cases[i].part);
+	}
+}
+
+static void bad_generators(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *source, *part;
+	} cases[] = {
+		{"synth:", "azure-conv, poisson, gamma, constant"},
+		{"synth:azure-con", "'azure-conv'"},
+		{"synth:poisson,n=0", "n"},
+		{"synth:poisson,n=1.5", "n"},
+		{"synth:poisson,rate=0", "rate (requests a second, or inf)"},
+		{"synth:poisson,rate=-1", "rate (requests a second, or inf)"},
+		{"synth:poisson,rate=nan", "rate (requests a second, or inf)"},
+		{"synth:poisson,rate=", "rate"},
+		{"synth:poisson,promt=5", "'prompt'"},
+		{"synth:poisson,prompt", "name=value"},
+		{"synth:poisson,cv=0", "cv"},
+		{"synth:poisson,corr=1.5", "corr"},
+		{"synth:poisson,arrivals=uniform", "poisson, gamma, constant"},
+		{"synth:poisson,prompt=10,prompt_sd=5,prompt_p90=20", "cannot both be given"},
+		{"synth:poisson,output_sd=5", "output_sd and output_p90 need output"},
+		{"synth:poisson,prompt=10,prompt_p90=5",
+		 "prompt_p90=5 is below the median, prompt=10"},
+		{"synth:poisson,lengths=/no/such/file", "/no/such/file"},
+		{"synth:constant,rate=1e-9,n=100", "row 8 would arrive after more than 200 years"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e;
+		struct rows r;
+		struct trace_spec spec = {.source = cases[i].source};
+		assert_refused(read_rows(&spec, &r, &e), e, cases[i].part);
+	}
+}
+
+static void selection_and_rate_of_a_generator(void **state)
+{
+	(void)state;
+	struct err e;
+	struct rows all, part;
+	struct trace_spec spec = {.source = "synth:azure-conv,n=40"};
+	assert_fine(read_rows(&spec, &all, &e), e);
+	spec.skip = 10;
+	spec.limit = 20;
+	assert_fine(read_rows(&spec, &part, &e), e);
+	assert_i64(part.counts.rows, 20);
+	assert_i64(part.row[0].prompt_tok, all.row[10].prompt_tok);
+	assert_i64(part.counts.last_ns, all.row[29].arrive_ns - all.row[10].arrive_ns);
+	spec.rate_rps = 100;
+	assert_fine(read_rows(&spec, &part, &e), e);
+	assert_near(part.counts.last_ns, 190000000, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(azure_conv_is_like_the_real_trace),
+		cmocka_unit_test(arrivals),
+		cmocka_unit_test(constant_gaps_do_not_drift),
+		cmocka_unit_test(lognormal_lengths),
+		cmocka_unit_test(correlation),
+		cmocka_unit_test(seeds_and_streams),
+		cmocka_unit_test(streams_differ_by_name_and_seed),
+		cmocka_unit_test(tables_of_lengths),
+		cmocka_unit_test(quantiles_from_a_file),
+		cmocka_unit_test(bad_quantile_files),
+		cmocka_unit_test(bad_generators),
+		cmocka_unit_test(selection_and_rate_of_a_generator),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
