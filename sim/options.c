@@ -118,8 +118,11 @@ static void print_help(const struct parse *p)
 			column = width;
 	}
 	printf("usage: %s\n\n", p->u->synopsis);
-	if (p->u->about && *p->u->about)
-		printf("%s\n\n", p->u->about);
+	size_t about = p->u->about ? strlen(p->u->about) : 0;
+	while (about > 0 && p->u->about[about - 1] == '\n')
+		about--;
+	if (about > 0)
+		printf("%.*s\n\n", (int)about, p->u->about);
 	printf("options:\n");
 	for (size_t i = 0; i < p->n; i++)
 		print_row(&p->u->rows[i], column);
@@ -161,7 +164,7 @@ static int take(struct parse *p, const struct option_row *row, struct err *e)
 {
 	size_t i = (size_t)(row - p->u->rows);
 	if (p->seen[i] && row->kind != OPTION_LIST && row->kind != OPTION_FLAG)
-		return err_set(e, "omnibus %s: --%s is given twice", p->u->command, row->name);
+		return err_set(e, "--%s is given twice", row->name);
 	p->seen[i] = true;
 	if (row->given)
 		*row->given = true;
@@ -200,11 +203,10 @@ static int wrong_option(const struct parse *p, int code, char **argv, struct err
 {
 	const struct option_row *row = find_row(p, optopt);
 	if (row && code == ':')
-		return err_set(e, "omnibus %s: --%s needs a value (%s)", p->u->command, row->name,
+		return err_set(e, "--%s needs a value (%s)", row->name,
 			       row->arg ? row->arg : "VALUE");
 	if (row || optopt == 'h')
-		return err_set(e, "omnibus %s: --%s takes no value", p->u->command,
-			       row ? row->name : "help");
+		return err_set(e, "--%s takes no value", row ? row->name : "help");
 	char letter[] = {'-', (char)optopt, '\0'};
 	return unknown_option(p, optopt ? letter : argv[optind - 1], e);
 }
@@ -214,11 +216,11 @@ static int check_positional(const struct option_usage *u, int n, const char *fir
 {
 	int line = (int)strcspn(u->synopsis, "\n");
 	if (n < u->min_args)
-		return err_set(e, "omnibus %s: %d of at least %d arguments given; usage: %.*s",
-			       u->command, n, u->min_args, line, u->synopsis);
+		return err_set(e, "%d of at least %d arguments given; usage: %.*s", n, u->min_args,
+			       line, u->synopsis);
 	if (u->max_args >= 0 && n > u->max_args)
-		return err_set(e, "omnibus %s: '%.100s' is one argument too many; usage: %.*s",
-			       u->command, first_extra, line, u->synopsis);
+		return err_set(e, "'%.100s' is one argument too many; usage: %.*s", first_extra,
+			       line, u->synopsis);
 	return 0;
 }
 

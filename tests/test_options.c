@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 static const struct option_usage usage = {
 	.command = "try",
 	.synopsis = "omnibus try TRACE -p POLICY\n       omnibus try --flag",
-	.about = "Tries the options.",
+	.about = "Tries the options.\n",
 	.rows = rows,
 	.min_args = 1,
 	.max_args = 2,
@@ -121,7 +121,7 @@ static void test_positional_come_last(void **state)
 static void test_positional_count(void **state)
 {
 	(void)state;
-	assert_wrong("try", "omnibus try: 0 of at least 1 arguments given; "
+	assert_wrong("try", "0 of at least 1 arguments given; "
 			    "usage: omnibus try TRACE -p POLICY");
 	assert_wrong("try -f", "0 of at least 1");
 	assert_wrong("try a b c", "'c' is one argument too many");
