@@ -120,14 +120,6 @@ static void moved(struct sim *s, struct instance *in)
 		agenda_set(&s->agenda, EVENT_PULL, 0, s->now_ns);
 }
 
-static bool has_seat(const struct sim *s, const struct pools *p, uint32_t d)
-{
-	const struct instance *in = &s->instances[p->prefill + d];
-
-	return in->running.n + in->joining.n + p->link[d].inbound.n <
-	       s->c->choice->shape.decode_seqs;
-}
-
 /* The decode instance with the most free blocks among those that may pull; -1: none. */
 static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
 {
@@ -142,7 +134,8 @@ static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
 			*refused = BOUND_KV;
 			continue;
 		}
-		if (has_seat(s, p, d) && kv_free(&in->kv) > most) {
+		if (instance_seats_used(in) < s->c->choice->shape.decode_seqs &&
+		    kv_free(&in->kv) > most) {
 			most = kv_free(&in->kv);
 			best = d;
 		}
@@ -182,6 +175,7 @@ static void pull(struct sim *s)
 			break;
 		list_remove(&p->ready, j);
 		kv_take(&in->kv, blocks);
+		in->inbound++;
 		j->blocks = blocks;
 		j->stop_tok = j->output_tok;
 		j->req.max_tok = j->ask_tok;
@@ -200,6 +194,7 @@ static void transfer(struct sim *s, uint32_t d)
 	struct instance *in = &s->instances[p->prefill + d];
 
 	list_remove(&link->inbound, j);
+	in->inbound--;
 	if (link->inbound.first)
 		agenda_set(&s->agenda, EVENT_TRANSFER, d, link->inbound.first->moved_ns);
 	instance_release_kv(source, j, j->source_blocks);

@@ -35,13 +35,17 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 	instance_init(&s->instances[index], &want);
 }
 
-/* The end of the run in progress, or of its next step, goes on the agenda. */
+/*
+ * The end of the run in progress, or of its next step, goes on the agenda. Steps of less than a
+ * nanosecond (two, with a margin) may end at one time, with other events in between: they are never
+ * taken together.
+ */
 static void schedule_run(struct sim *s, struct instance *in)
 {
-	int64_t step = in->run.limit;
+	int64_t next = in->run.done + 1, step = in->run.limit;
 
-	if (s->c->step_by_step && in->run.done + 1 < step)
-		step = in->run.done + 1;
+	if (next < step && (s->c->step_by_step || run_step_ns(&in->run, next) < 2))
+		step = next;
 	agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, run_end_ns(&in->run, step));
 }
 
@@ -97,7 +101,7 @@ struct instance *sim_route(struct sim *s)
 static void record(struct sim *s, const struct job *j, enum record_status status, int64_t finish_ns)
 {
 	const struct instance *in = &s->instances[j->instance];
-	int64_t gen = job_generated(in, j), stream = s->c->choice->common.stream;
+	int64_t gen = job_generated(in, j);
 	int64_t gaps = 0, gap_ns = 0, last_ns = finish_ns;
 	struct record r = {
 		.idx = j->req.idx,
@@ -115,11 +119,10 @@ static void record(struct sim *s, const struct job *j, enum record_status status
 
 	if (j->first_ns >= 0) {
 		if (status != RECORD_COMPLETED)
-			last_ns = gen > j->gen_tok && stream == 1 ? in->decode_end_ns : j->last_ns;
+			last_ns = gen > j->gen_tok && in->stream == 1 ? in->decode_end_ns
+								      : j->last_ns;
 		gap_ns = last_ns - j->first_ns;
-		gaps = gen == j->output_tok ? (gen - 1) / stream : gen / stream - 1;
-		if (j->deferred)
-			gaps = gen - 1;
+		gaps = job_deliveries(in, j, gen) - 1;
 	}
 	metrics_record(&s->metrics, &r, gap_ns, gaps);
 	if (s->c->record && !s->failed && s->c->record(s->c->sink_arg, &r, s->err) < 0)

@@ -46,6 +46,16 @@ int64_t job_blocks(const struct instance *in, const struct job *j)
 	return kv_blocks(&in->kv, j->req.prompt_tok + job_generated(in, j) - 1 + j->prepaid);
 }
 
+int64_t job_deliveries(const struct instance *in, const struct job *j, int64_t gen)
+{
+	return gen / in->stream + (gen == j->output_tok && gen % in->stream > 0);
+}
+
+int64_t instance_seats_used(const struct instance *in)
+{
+	return in->running.n + in->held.n + in->joining.n + in->inbound;
+}
+
 int64_t instance_outstanding(const struct instance *in)
 {
 	return queue_len(&in->waiting) + in->running.n + in->swapped.n + in->joining.n +
@@ -179,6 +189,7 @@ static void join_decoding(struct instance *in, struct job *j, bool late)
 	heap_push(&in->due, j, in->clock + next_stop(in, j, j->gen_tok) - j->gen_tok, j->admit_seq);
 	if (instance_counts_gaps(in)) {
 		if (late) {
+			j->since_ns = INT64_MAX; /* until its first step here */
 			late_add(in, j);
 		} else {
 			j->since_ns = j->last_ns;
@@ -303,10 +314,14 @@ static void end_batch(struct instance *in, int64_t t_ns)
 	in->batch_padded = false;
 	in->run.active = false;
 	for (struct job *j; (j = in->held.deferred.first);) {
+		int64_t deliveries = job_deliveries(in, j, j->gen_tok);
+
 		list_remove(&in->held.deferred, j);
-		j->first_ns = j->last_ns = t_ns;
-		if (j->gen_tok > 1) {
-			hist_add(in->itl, 0, j->gen_tok - 1);
+		j->deferred = false;
+		if (deliveries > 0)
+			j->first_ns = j->last_ns = t_ns;
+		if (deliveries > 1) {
+			hist_add(in->itl, 0, deliveries - 1);
 			fold_gap(j, 0);
 		}
 		in->ops->done(in->ops->arg, j, t_ns);
@@ -316,6 +331,7 @@ static void end_batch(struct instance *in, int64_t t_ns)
 static void hold(struct instance *in, struct job *j)
 {
 	in->held.n++;
+	j->pad_tok = 0; /* what its padding adds to the contexts of the batch stays counted */
 	if (!j->keep_kv)
 		in->held.blocks += j->blocks;
 	if (j->deferred)

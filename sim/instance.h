@@ -83,6 +83,7 @@ struct instance {
 	struct job_list running; /* prefilling and decoding, by admission */
 	struct job_list swapped; /* by admission */
 	struct job_list joining; /* their KV has come, they join at the next boundary */
+	int64_t inbound;	 /* their KV is on its way; they have a seat and blocks here */
 	struct held held;
 	int64_t admissions;
 	int64_t n_partial; /* prefilling ones among the running */
@@ -139,12 +140,16 @@ void instance_join(struct instance *in, struct job *j);
 /* Gives back the blocks that a keep_kv job left here. */
 void instance_release_kv(struct instance *in, struct job *j, int64_t blocks);
 
+/* Seats taken: by running and held requests, and by those that are on their way here. */
+int64_t instance_seats_used(const struct instance *in);
 /* Requests at the instance that are not done. */
 int64_t instance_outstanding(const struct instance *in);
 
 /* Tokens produced, slots and blocks held of a job at a step boundary. */
 int64_t job_generated(const struct instance *in, const struct job *j);
 int64_t job_blocks(const struct instance *in, const struct job *j);
+/* Deliveries of `gen` tokens: every `stream` of them, and the last one of the request. */
+int64_t job_deliveries(const struct instance *in, const struct job *j, int64_t gen);
 
 /* Moves between the places; the caller has checked seats and blocks. */
 void instance_admit(struct instance *in, int64_t now_ns); /* the head of the queue */

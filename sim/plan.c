@@ -208,7 +208,7 @@ enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t res
 
 	CHECK(queue_head(&in->waiting) == j, "policy %s admits request %lld, not the head",
 	      in->policy_name, (long long)r->idx);
-	if (in->running.n + in->held.n >= in->seats)
+	if (instance_seats_used(in) >= in->seats)
 		return refuse(p, PLAN_SEATS);
 	if (in->batch_padded) {
 		enum plan_result result = admit_padded(p, j, reserve_tok);
@@ -321,7 +321,7 @@ enum plan_result plan_restore(struct plan *p, const struct request *r)
 	CHECK(j->state == JOB_SWAPPED && p->decode,
 	      "policy %s restores request %lld, which is not swapped out, or before plan_decode()",
 	      in->policy_name, (long long)r->idx);
-	if (in->running.n + in->held.n >= in->seats)
+	if (instance_seats_used(in) >= in->seats)
 		return refuse(p, PLAN_SEATS);
 	if (plan_tok_left(p) < 1)
 		return refuse(p, PLAN_TOKENS);

@@ -8,7 +8,7 @@ int64_t run_end_ns(const struct run *r, int64_t j)
 	return r->start_ns + round_ns((double)j * r->cost.step_ns + r->cost.ctx_ns * (double)ctx);
 }
 
-static double gap_ns(const struct run *r, int64_t j)
+double run_step_ns(const struct run *r, int64_t j)
 {
 	return r->cost.step_ns + r->cost.ctx_ns * (double)(r->ctx + r->b * (j - 1));
 }
@@ -48,23 +48,23 @@ static void begin_steps(struct instance *in, int64_t n)
 static void end_steps(struct instance *in, int64_t to)
 {
 	struct run *r = &in->run;
-	int64_t first = r->done + 1;
+	int64_t first = r->done + 1, end_ns = run_end_ns(r, to);
 
 	in->clock += to - r->done;
 	in->decode_ctx += (to - r->done) * r->b;
 	if (instance_counts_gaps(in)) {
 		if (first == 1) {
-			instance_first_gaps(in, r->start_ns, gap_ns(r, 1), run_end_ns(r, 1));
+			in->decode_end_ns = to == 1 ? end_ns : run_end_ns(r, 1);
+			instance_first_gaps(in, r->start_ns, run_step_ns(r, 1), in->decode_end_ns);
 			first = 2;
 		}
 		if (first <= to) {
 			hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first,
 				     to, in->n_decoding);
-			gaps_run(&in->gaps, run_end_ns(r, to - 1), gap_ns(r, to),
-				 run_end_ns(r, to));
+			gaps_run(&in->gaps, in->decode_end_ns, run_step_ns(r, to), end_ns);
 		}
 	}
-	in->decode_end_ns = run_end_ns(r, to);
+	in->decode_end_ns = end_ns;
 	r->done = to;
 }
 
@@ -115,30 +115,33 @@ bool run_continue(struct instance *in, int64_t now_ns)
 static double steps_within(const struct run *r, double t)
 {
 	double half_slope = r->cost.ctx_ns * (double)r->b / 2;
-	double first = gap_ns(r, 1) - half_slope; /* F(j) = first j + half_slope j^2 */
+	double first = run_step_ns(r, 1) - half_slope; /* F(j) = first j + half_slope j^2 */
 
 	if (half_slope > 0)
 		return (sqrt(first * first + 4 * half_slope * t) - first) / (2 * half_slope);
 	return first > 0 ? t / first : INFINITY;
 }
 
-/* The last step in [done, limit] that ends at t_ns or before; `done` itself where none does. */
+/*
+ * The last step in [done, limit] that has ended at t_ns, or `done`. Of several that end just then
+ * (they take less than a nanosecond) the first: the next starts after whatever else happens then.
+ */
 static int64_t steps_ended(const struct run *r, int64_t t_ns)
 {
 	int64_t j = r->limit;
 
-	if (j == r->done || run_end_ns(r, j) <= t_ns)
+	if (j == r->done || run_end_ns(r, j) < t_ns)
 		return j;
 	double guess = steps_within(r, (double)(t_ns - r->start_ns));
 
 	/* the guess may be off by rounding: the closed form decides */
 	if (guess < (double)j)
 		j = guess > (double)r->done ? (int64_t)guess : r->done;
-	while (j > r->done && run_end_ns(r, j) > t_ns)
+	while (j > r->done && run_end_ns(r, j) >= t_ns)
 		j--;
-	while (j < r->limit && run_end_ns(r, j + 1) <= t_ns)
+	while (j < r->limit && run_end_ns(r, j + 1) < t_ns)
 		j++;
-	return j;
+	return j < r->limit && run_end_ns(r, j + 1) == t_ns ? j + 1 : j;
 }
 
 void run_sync(struct instance *in, int64_t t_ns)

@@ -18,6 +18,8 @@ static inline int64_t round_ns(double t)
 /* End of the run's step j, F's closed form rounded: start + round(j A + beta (j ctx + b j(j-1)/2)).
  */
 int64_t run_end_ns(const struct run *r, int64_t j);
+/* What its step j costs, unrounded. */
+double run_step_ns(const struct run *r, int64_t j);
 
 /*
  * The decode step that was planned starts, its blocks taken: as the next step of the run where that

@@ -112,7 +112,7 @@ static void arrive(struct sim *s)
 	j->instance = to;
 	s->inst[to].outstanding++;
 	s->inst[to].due = true;
-	list_push(&s->inst[to].waiting, r);
+	ref_push(&s->inst[to].waiting, r);
 }
 
 /* --- the loop --- */

@@ -32,8 +32,8 @@ void ref_pull(struct sim *s, int64_t puller)
 	struct job *j = &s->job[r];
 	double bytes = (double)(j->prompt * c->kv_token_bytes);
 
-	list_remove(&s->ready, r);
-	list_push(&to->inbound, r);
+	ref_remove(&s->ready, r);
+	ref_push(&to->inbound, r);
 	j->place = puller;
 	j->decode_instance = puller - c->instances;
 	ref_take(to, j, ref_blocks(s, j->prompt + 1));
@@ -49,8 +49,8 @@ void ref_transfer_end(struct sim *s, int64_t to)
 	struct job *j = &s->job[r];
 	struct inst *from = &s->inst[j->source];
 
-	list_remove(&in->inbound, r);
-	list_push(&in->joining, r);
+	ref_remove(&in->inbound, r);
+	ref_push(&in->joining, r);
 	in->due = true;
 	from->free += j->kept;
 	from->due = true;
@@ -64,8 +64,8 @@ void ref_join(struct sim *s, struct inst *in)
 	while (in->joining.n > 0) {
 		int64_t r = in->joining.at[0];
 
-		list_remove(&in->joining, r);
-		list_push(&in->running, r);
+		ref_remove(&in->joining, r);
+		ref_push(&in->running, r);
 		s->job[r].order = s->orders++;
 	}
 }

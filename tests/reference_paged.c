@@ -25,7 +25,7 @@ static void insert_by_admission(const struct sim *s, struct list *l, int64_t r)
 
 	while (at < l->n && s->job[l->at[at]].order < s->job[r].order)
 		at++;
-	list_insert(l, at, r);
+	ref_insert(l, at, r);
 }
 
 /* A request that is partly prefilled has no next token to come back for: it is always recomputed.
@@ -38,7 +38,7 @@ static void preempt(struct sim *s, struct inst *in, int64_t r)
 	CHECK(!j->decodes && j->add == 0, "request %lld is in this step already", (long long)r);
 	j->preemptions++;
 	in->free += j->blocks;
-	list_remove(&in->running, r);
+	ref_remove(&in->running, r);
 	if (swap) {
 		s->out->swaps++;
 		in->host_free -= j->blocks;
@@ -49,7 +49,7 @@ static void preempt(struct sim *s, struct inst *in, int64_t r)
 		j->seq = j->prompt + j->got;
 		j->prefilled = 0;
 		j->recomputed = true;
-		list_insert(&in->waiting, 0, r);
+		ref_insert(&in->waiting, 0, r);
 		j->place = -1;
 	}
 	j->blocks = 0;
@@ -77,7 +77,7 @@ static void bring_back(struct sim *s, struct inst *in, int64_t *budget)
 
 		if (need > in->free)
 			return;
-		list_remove(&in->swapped, r);
+		ref_remove(&in->swapped, r);
 		insert_by_admission(s, &in->running, r);
 		in->host_free += j->host;
 		in->moved_blocks += j->host;

@@ -1,19 +1,19 @@
 /* Lists, what plans are made of, and the plans of static and continuous batching. */
 #include "tests/reference_state.h"
 
-void list_push(struct list *l, int64_t x)
+void ref_push(struct list *l, int64_t x)
 {
 	l->at[l->n++] = x;
 }
 
-void list_insert(struct list *l, int64_t at, int64_t x)
+void ref_insert(struct list *l, int64_t at, int64_t x)
 {
 	for (int64_t i = l->n++; i > at; i--)
 		l->at[i] = l->at[i - 1];
 	l->at[at] = x;
 }
 
-void list_remove(struct list *l, int64_t x)
+void ref_remove(struct list *l, int64_t x)
 {
 	int64_t kept = 0;
 
@@ -63,8 +63,8 @@ void ref_admit(struct sim *s, struct inst *in)
 
 	CHECK(ref_seats_used(in) < in->policy->seats, "%lld seats of %lld",
 	      (long long)ref_seats_used(in), (long long)in->policy->seats);
-	list_remove(&in->waiting, r);
-	list_push(&in->running, r);
+	ref_remove(&in->waiting, r);
+	ref_push(&in->running, r);
 	s->job[r].order = s->orders++;
 	s->job[r].place = in - s->inst;
 }

@@ -82,9 +82,9 @@ static inline int64_t ref_max(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-void list_push(struct list *l, int64_t x);
-void list_insert(struct list *l, int64_t at, int64_t x);
-void list_remove(struct list *l, int64_t x);
+void ref_push(struct list *l, int64_t x);
+void ref_insert(struct list *l, int64_t at, int64_t x);
+void ref_remove(struct list *l, int64_t x);
 
 int64_t ref_blocks(const struct sim *s, int64_t slots);
 int64_t ref_seats_used(const struct inst *in);

@@ -23,7 +23,7 @@ static int64_t decode_end(struct sim *s, struct inst *in)
 	if (!same_as_run(in)) {
 		in->run.n = 0;
 		for (int64_t i = 0; i < in->running.n; i++)
-			list_push(&in->run, in->running.at[i]);
+			ref_push(&in->run, in->running.at[i]);
 		in->run_start_ns = s->now;
 		in->run_step = 0;
 		in->run_ctx = in->ctx;
@@ -142,12 +142,12 @@ void ref_leave(struct sim *s, struct inst *in, int64_t r)
 {
 	struct job *j = &s->job[r];
 
-	list_remove(&in->running, r);
+	ref_remove(&in->running, r);
 	in->outstanding -= in->prefill_only;
 	if (j->got < j->output) { /* prefilled here, decoded elsewhere */
 		j->source = j->place;
 		j->kept = j->blocks;
-		list_push(&s->ready, r);
+		ref_push(&s->ready, r);
 	} else {
 		in->free += j->blocks;
 	}

@@ -1,0 +1,258 @@
+/* The recount of one instance. */
+#include "tests/audit.h"
+
+#define EQUAL(got, want)                                                                           \
+	do {                                                                                       \
+		int64_t got_ = (int64_t)(got), want_ = (int64_t)(want);                            \
+		CHECK(got_ == want_, "%s is %lld, %s is %lld", #got, (long long)got_, #want,       \
+		      (long long)want_);                                                           \
+	} while (0)
+
+#define AT_MOST(got, most)                                                                         \
+	do {                                                                                       \
+		int64_t got_ = (int64_t)(got), most_ = (int64_t)(most);                            \
+		CHECK(got_ <= most_, "%s is %lld, %s is %lld", #got, (long long)got_, #most,       \
+		      (long long)most_);                                                           \
+	} while (0)
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/* What is found by walking the running requests. */
+struct found {
+	int64_t n, partial, decoding, growers;
+	int64_t blocks, ctx;
+};
+
+/* Decode steps that go on now: their blocks are taken, their tokens are not there yet. */
+static int64_t going_on(const struct instance *in)
+{
+	if (in->in_single)
+		return in->single.decodes;
+	return in->busy ? in->run.begun - in->run.done : 0;
+}
+
+static int64_t tok_in_step(const struct instance *in, const struct job *j)
+{
+	int64_t tok = 0;
+
+	for (int64_t i = 0; in->in_single && i < in->single.n_prefill; i++)
+		if (in->single.prefill[i] == j)
+			tok += in->single.prefill_tok[i];
+	return tok;
+}
+
+/* Slots that a running request needs now. */
+static int64_t slots(const struct instance *in, const struct job *j)
+{
+	if (j->state == JOB_PREFILLING)
+		return j->done_tok + tok_in_step(in, j);
+	int64_t steps = going_on(in);
+
+	AT_MOST(steps, 1);
+	return j->req.prompt_tok + j->gen_tok + (in->clock - j->join_clock) - 1 + steps +
+	       j->prepaid;
+}
+
+static int64_t blocks_of(const struct instance *in, const struct job *j)
+{
+	int64_t blocks = ceil_div(slots(in, j), in->kv.block_tok);
+
+	if (!j->reserved)
+		return blocks;
+	AT_MOST(blocks, j->blocks);
+	return j->blocks;
+}
+
+static void check_decoding(const struct instance *in, const struct job *j)
+{
+	int64_t gen = j->gen_tok + in->clock - j->join_clock;
+
+	EQUAL(in->due.at[j->heap_pos].job == j, true);
+	AT_MOST(in->clock + 1, in->due.at[j->heap_pos].key);
+	AT_MOST(in->due.at[j->heap_pos].key, in->clock + j->stop_tok - gen);
+	AT_MOST(1, gen);
+	AT_MOST(gen + 1, j->stop_tok);
+}
+
+static void check_running(const struct instance *in, struct found *f)
+{
+	int64_t before = -1;
+
+	*f = (struct found){0};
+	for (const struct job *j = in->running.first; j; j = j->next) {
+		EQUAL(j->state == JOB_PREFILLING || j->state == JOB_DECODING, true);
+		EQUAL(j->instance, in->index);
+		AT_MOST(before + 1, j->admit_seq);
+		before = j->admit_seq;
+		f->n++;
+		f->blocks += blocks_of(in, j);
+		if (j->state == JOB_PREFILLING) {
+			f->partial++;
+			continue;
+		}
+		check_decoding(in, j);
+		f->decoding++;
+		f->growers += !j->reserved;
+		f->ctx += j->req.prompt_tok + j->gen_tok + (in->clock - j->join_clock);
+	}
+	EQUAL(in->running.n, f->n);
+	EQUAL(in->n_partial, f->partial);
+	EQUAL(in->n_decoding, f->decoding);
+	EQUAL(in->due.n, f->decoding);
+	EQUAL(in->kv.growers, f->growers);
+	AT_MOST(f->n + in->held.n, in->seats);
+}
+
+/* How many grow at each offset in their last block. */
+static void check_offsets(const struct instance *in)
+{
+	int64_t b = in->kv.block_tok, sum = 0;
+
+	for (int64_t at = 0; at < b; at++) {
+		int64_t n = 0;
+
+		for (const struct job *j = in->running.first; j; j = j->next) {
+			int64_t held = j->req.prompt_tok + j->gen_tok - 1 - j->join_clock;
+
+			n += j->state == JOB_DECODING && !j->reserved && ((held % b) + b) % b == at;
+		}
+		EQUAL(in->kv.grow[at], n);
+		sum += n;
+	}
+	EQUAL(in->kv.growers, sum);
+}
+
+/* Those that are done count on in a padded batch, with contexts from the padded prompt. */
+static void check_batch(struct audit_batch *b, const struct instance *in, const struct found *f)
+{
+	if (!b->on) {
+		*b = (struct audit_batch){.on = true, .n = f->n, .clock = in->clock};
+		b->blocks = f->blocks;
+		EQUAL(in->held.n, 0);
+		if (in->running.first)
+			b->pad_tok = in->running.first->req.prompt_tok + in->running.first->pad_tok;
+	}
+	for (const struct job *j = in->running.first; j; j = j->next)
+		EQUAL(j->req.prompt_tok + j->pad_tok, b->pad_tok);
+	EQUAL(f->n + in->held.n, b->n);
+	EQUAL(f->blocks + in->held.blocks, b->blocks);
+	if (f->partial > 0) {
+		EQUAL(f->partial, b->n);
+		EQUAL(in->decode_b, 0);
+		return;
+	}
+	EQUAL(in->decode_b, b->n);
+	EQUAL(in->decode_ctx, b->n * (b->pad_tok + 1 + in->clock - b->clock));
+}
+
+static void check_single(const struct instance *in)
+{
+	const struct single *s = &in->single;
+	int64_t tok = 0, computed = 0, pairs2 = 0, whole = 0;
+
+	for (int64_t i = 0; i < s->n_prefill; i++) {
+		const struct job *j = s->prefill[i];
+		int64_t q = s->prefill_tok[i] + j->pad_tok;
+
+		EQUAL(j->state, JOB_PREFILLING);
+		tok += s->prefill_tok[i];
+		computed += q;
+		whole += j->done_tok + s->prefill_tok[i] == j->seq_tok;
+		for (int64_t k = 1; k <= q; k++) /* token k attends to all before and itself */
+			pairs2 += 2 * (j->done_tok + k);
+	}
+	EQUAL(s->step.prefill_tok, computed);
+	EQUAL(s->step.prefill_seq, s->n_prefill);
+	EQUAL(s->step.prefill_done_seq, whole);
+	EQUAL(s->step.prefill_pairs2, pairs2);
+	EQUAL(s->step.decode_seq, s->decodes ? in->decode_b : 0);
+	EQUAL(s->step.decode_ctx, s->decodes ? in->decode_ctx : 0);
+	AT_MOST(tok + (s->decodes ? in->n_decoding : 0), in->step_tok);
+	AT_MOST(s->start_ns, s->end_ns);
+}
+
+static void check_step(const struct instance *in)
+{
+	const struct run *r = &in->run;
+
+	if (in->in_single) {
+		EQUAL(in->busy, true);
+		EQUAL(r->active, false);
+		check_single(in);
+	} else if (in->busy || r->active) {
+		EQUAL(r->active, true);
+		EQUAL(r->b, in->decode_b);
+		EQUAL(r->ctx + r->done * r->b, in->decode_ctx);
+		EQUAL(r->clock + r->done, in->clock);
+		EQUAL(in->n_partial, 0);
+		AT_MOST(r->done, r->begun);
+		AT_MOST(r->begun, r->limit);
+		if (in->busy)
+			AT_MOST(in->n_decoding, in->step_tok);
+	}
+}
+
+static void check_swapped(const struct instance *in)
+{
+	int64_t host = 0, n = 0, before = -1;
+
+	for (const struct job *j = in->swapped.first; j; j = j->next) {
+		EQUAL(j->state, JOB_SWAPPED);
+		EQUAL(j->instance, in->index);
+		AT_MOST(before + 1, j->admit_seq);
+		before = j->admit_seq;
+		host += j->blocks;
+		n++;
+	}
+	EQUAL(in->swapped.n, n);
+	EQUAL(in->kv.host_used, host);
+	AT_MOST(host, in->kv.host_total);
+}
+
+/* Everybody that decodes is in one group of last tokens, or joined late. */
+static void check_gaps(const struct instance *in)
+{
+	int64_t n = in->n_late, prepaid = 0;
+
+	for (int64_t i = 0; i < in->n_late; i++) {
+		EQUAL(in->late[i]->state, JOB_DECODING);
+		prepaid += in->late[i]->prepaid;
+	}
+	EQUAL(in->prepaid, prepaid);
+	if (!instance_counts_gaps(in))
+		return;
+	for (int64_t i = 0; i < in->gaps.n_groups; i++)
+		n += in->gaps.group[i].n;
+	EQUAL(n, in->n_decoding);
+}
+
+int64_t audit_instance(struct audit *a, const struct instance *in)
+{
+	struct audit_batch *batch = &a->batch[in->index];
+	struct found f;
+	int64_t own;
+
+	check_running(in, &f);
+	check_offsets(in);
+	check_swapped(in);
+	check_gaps(in);
+	check_step(in);
+	if (in->batch_padded) {
+		check_batch(batch, in, &f);
+	} else {
+		batch->on = false;
+		EQUAL(in->held.n + in->held.blocks + in->held.deferred.n, 0);
+		EQUAL(in->decode_b, f.decoding);
+		EQUAL(in->decode_ctx, f.ctx);
+	}
+	own = f.blocks + in->held.blocks;
+	for (const struct job *j = in->joining.first; j; j = j->next)
+		own += j->blocks;
+	AT_MOST(own, in->kv.used);
+	AT_MOST(in->kv.used, in->kv.total);
+	EQUAL(in->kv.used + kv_free(&in->kv), in->kv.total);
+	return in->kv.used - own;
+}
