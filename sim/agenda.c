@@ -3,89 +3,60 @@
 
 void agenda_init(struct agenda *a, uint32_t instances)
 {
-	size_t slots = (size_t)N_EVENT_KINDS * instances;
+	uint32_t leaves = 2;
 
-	*a = (struct agenda){.instances = instances};
-	a->heap = xcalloc(slots, sizeof(*a->heap));
-	a->pos = xcalloc(slots, sizeof(*a->pos));
-	for (size_t i = 0; i < slots; i++)
-		a->pos[i] = SIZE_MAX;
+	while (leaves < N_EVENT_KINDS * instances)
+		leaves *= 2;
+	*a = (struct agenda){.leaves = leaves, .instances = instances};
+	a->t_ns = xcalloc(leaves, sizeof(*a->t_ns));
+	a->winner = xcalloc(2 * (size_t)leaves, sizeof(*a->winner));
+	for (uint32_t i = 0; i < leaves; i++) {
+		a->t_ns[i] = INT64_MAX;
+		a->winner[leaves + i] = i;
+	}
+	for (uint32_t i = leaves - 1; i > 0; i--)
+		a->winner[i] = a->winner[2 * i];
 }
 
 void agenda_release(struct agenda *a)
 {
-	free(a->heap);
-	free(a->pos);
+	free(a->t_ns);
+	free(a->winner);
 	*a = (struct agenda){0};
 }
 
-static bool less(struct agenda_entry a, struct agenda_entry b)
+static void set(struct agenda *a, uint32_t slot, int64_t t_ns)
 {
-	return a.t_ns != b.t_ns ? a.t_ns < b.t_ns : a.slot < b.slot;
-}
+	a->t_ns[slot] = t_ns;
+	for (uint32_t i = (a->leaves + slot) / 2; i > 0; i /= 2) {
+		uint32_t left = a->winner[2 * i], right = a->winner[2 * i + 1];
 
-static void put(struct agenda *a, size_t i, struct agenda_entry x)
-{
-	a->heap[i] = x;
-	a->pos[x.slot] = i;
-}
-
-static void sift(struct agenda *a, size_t i, struct agenda_entry x)
-{
-	while (i > 0 && less(x, a->heap[(i - 1) / 2])) {
-		put(a, i, a->heap[(i - 1) / 2]);
-		i = (i - 1) / 2;
+		a->winner[i] = a->t_ns[right] < a->t_ns[left] ? right : left;
 	}
-	for (size_t child; (child = 2 * i + 1) < a->n; i = child) {
-		if (child + 1 < a->n && less(a->heap[child + 1], a->heap[child]))
-			child++;
-		if (!less(a->heap[child], x))
-			break;
-		put(a, i, a->heap[child]);
-	}
-	put(a, i, x);
 }
 
 void agenda_set(struct agenda *a, enum event_kind kind, uint32_t index, int64_t t_ns)
 {
-	uint32_t slot = (uint32_t)kind * a->instances + index;
-	size_t i = a->pos[slot] == SIZE_MAX ? a->n++ : a->pos[slot];
-
-	sift(a, i, (struct agenda_entry){t_ns, slot});
-}
-
-static void take(struct agenda *a, uint32_t slot)
-{
-	size_t i = a->pos[slot];
-	struct agenda_entry last = a->heap[--a->n];
-
-	a->pos[slot] = SIZE_MAX;
-	if (last.slot != slot)
-		sift(a, i, last);
+	set(a, (uint32_t)kind * a->instances + index, t_ns);
 }
 
 void agenda_clear(struct agenda *a, enum event_kind kind, uint32_t index)
 {
 	uint32_t slot = (uint32_t)kind * a->instances + index;
 
-	if (a->pos[slot] != SIZE_MAX)
-		take(a, slot);
+	if (a->t_ns[slot] != INT64_MAX)
+		set(a, slot, INT64_MAX);
 }
 
 bool agenda_next(struct agenda *a, int64_t *t_ns, enum event_kind *kind, uint32_t *index)
 {
-	if (a->n == 0)
+	uint32_t slot = a->winner[1];
+
+	*t_ns = a->t_ns[slot];
+	if (*t_ns == INT64_MAX)
 		return false;
-	struct agenda_entry first = a->heap[0];
-
-	take(a, first.slot);
-	*t_ns = first.t_ns;
-	*kind = (enum event_kind)(first.slot / a->instances);
-	*index = first.slot % a->instances;
+	*kind = (enum event_kind)(slot / a->instances);
+	*index = slot % a->instances;
+	set(a, slot, INT64_MAX);
 	return true;
-}
-
-int64_t agenda_time(const struct agenda *a)
-{
-	return a->n ? a->heap[0].t_ns : INT64_MAX;
 }

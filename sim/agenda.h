@@ -1,5 +1,5 @@
 /*
- * agenda.h: what happens next: a fixed set of slots, each with a time or none, in a heap.
+ * agenda.h: what happens next: a fixed set of slots, each with a time or none.
  *
  * Equal times are taken by kind, in the order of the enum, then by index (the instance): never by
  * when a slot was set, so that stepping one decode step at a time changes no order.
@@ -21,16 +21,14 @@ enum event_kind {
 	N_EVENT_KINDS
 };
 
-struct agenda_entry {
-	int64_t t_ns;
-	uint32_t slot; /* kind * instances + index: orders equal times */
-};
-
+/*
+ * A tree of winners: the leaves are the slots, in the order that decides equal times, and every
+ * node above names the earlier of its two children, the left one where they are equal.
+ */
 struct agenda {
-	struct agenda_entry *heap;
-	size_t n;
-	size_t *pos; /* of each slot in the heap; SIZE_MAX: no time set */
-	uint32_t instances;
+	int64_t *t_ns;	  /* of each slot (kind * instances + index), padded to a power of two */
+	uint32_t *winner; /* of each node; the root is 1 */
+	uint32_t leaves, instances;
 };
 
 void agenda_init(struct agenda *a, uint32_t instances);
@@ -42,7 +40,11 @@ void agenda_clear(struct agenda *a, enum event_kind kind, uint32_t index);
 
 /* Takes the first slot out. False: nothing is set. */
 bool agenda_next(struct agenda *a, int64_t *t_ns, enum event_kind *kind, uint32_t *index);
+
 /* Its time without taking it; INT64_MAX: nothing is set. */
-int64_t agenda_time(const struct agenda *a);
+static inline int64_t agenda_time(const struct agenda *a)
+{
+	return a->t_ns[a->winner[1]];
+}
 
 #endif
