@@ -66,6 +66,7 @@ void ref_join(struct sim *s, struct inst *in)
 
 		ref_remove(&in->joining, r);
 		ref_push(&in->running, r);
+		in->run.n = 0;
 		s->job[r].order = s->orders++;
 	}
 }
