@@ -112,11 +112,16 @@ int db_fail(sqlite3 *db, const char *path, const char *what, struct err *e)
 	case SQLITE_CORRUPT:
 		return err_set(e, "%s: %s: the database is damaged (%s)", path, what,
 			       sqlite3_errmsg(db));
+	case SQLITE_IOERR:
+		if (sqlite3_extended_errcode(db) == SQLITE_IOERR_WRITE)
+			return err_set(e,
+				       "%s: %s: writing failed: a broken disk, or a limit on "
+				       "the size of files",
+				       path, what);
+		break;
 	case SQLITE_CANTOPEN:
 		if (!stat(path, &st) && S_ISDIR(st.st_mode))
 			number = EISDIR;
-		/* fall through */
-	case SQLITE_IOERR:
 		if (number)
 			return err_set(e, "%s: %s: %s", path, what, strerror(number));
 	}
