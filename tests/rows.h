@@ -37,13 +37,19 @@ static inline int read_rows(const struct trace_spec *spec, struct rows *r, struc
 	return more;
 }
 
+static inline void write_bytes(const char *path, const void *bytes, size_t size)
+{
+	FILE *f = fopen(path, "wb");
+	CHECK(f, "cannot write %s", path);
+	size_t written = fwrite(bytes, 1, size, f);
+	CHECK(fclose(f) == 0 && written == size, "%zu of %zu bytes in %s", written, size, path);
+}
+
 /* Bytes with anything in them, into a file of the test's own. */
 static inline const char *bytes_file(const char *name, const void *bytes, size_t size)
 {
 	const char *path = testing_path(name);
-	FILE *f = fopen(path, "wb");
-	CHECK(f, "cannot write %s", path);
-	CHECK(fwrite(bytes, 1, size, f) == size && fclose(f) == 0, "cannot write %s", path);
+	write_bytes(path, bytes, size);
 	return path;
 }
 
