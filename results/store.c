@@ -21,7 +21,7 @@ static const struct spill {
 				       "prompt_tok,output_tok,cached_tok,preemptions,instance,"
 				       "max_gap_ns,status",
 			    .order = "idx",
-			    .key = "PRIMARY KEY(idx)",
+			    .key = "idx INTEGER PRIMARY KEY",
 			    .n_columns = 12},
 	[INSERT_SAMPLE] = {.table = "sample",
 			   .columns = "t_ns,instance,running,waiting,kv_blocks",
@@ -140,9 +140,9 @@ static int open_spill(struct store *s, struct err *e)
 		sqlite3_str *sql = sqlite3_str_new(s->db);
 		char *text;
 
-		sqlite3_str_appendf(sql, "CREATE TABLE spill.%s(%s%s%s)%s", t->table, t->columns,
-				    t->key ? "," : "", t->key ? t->key : "",
-				    t->key ? "WITHOUT ROWID" : "");
+		sqlite3_str_appendf(sql, "CREATE TABLE spill.%s(%s%s)", t->table,
+				    t->key ? t->key : "",
+				    t->key ? strchr(t->columns, ',') : t->columns);
 		text = sqlite3_str_finish(sql);
 		rc = db_exec(s->db, text);
 		sqlite3_free(text);

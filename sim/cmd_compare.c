@@ -157,7 +157,7 @@ int cmd_compare(int argc, char **argv)
 										   : 0;
 out:
 	if (code)
-		fprintf(stderr, "omnibus: %s\n", e.text);
+		fprintf(stderr, "omnibus compare: %s\n", e.text);
 	free(ids);
 	options_release(&usage);
 	return code;
