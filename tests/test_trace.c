@@ -1,7 +1,5 @@
-/* Readers of traces, and what is selected, scaled and counted. */
+/* Readers of traces. */
 #include "tests/rows.h"
-#include "traces/number.h"
-#include <fcntl.h>
 #include <unistd.h>
 
 static void check_format(const char *content, const char *format, int64_t second_ns)
@@ -222,154 +220,14 @@ static void columns_text_is_checked(void **state)
 static const char steady[] = "arrive_s,prompt_tok,output_tok\n"
 			     "100,1,1\n110,2,1\n120,3,1\n130,4,1\n140,5,1\n150,6,1\n";
 
-static void selection(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *window;
-		int64_t skip, limit, first_prompt, rows, left_out, last_ns;
-	} cases[] = {
-		{NULL, 0, 0, 1, 6, 0, 50000000000},
-		{NULL, 2, 0, 3, 4, 2, 30000000000},
-		{NULL, 0, 2, 1, 2, 0, 10000000000},
-		{NULL, 1, 2, 2, 2, 1, 10000000000},
-		{"10:30", 0, 0, 2, 2, 2, 10000000000}, /* 110, 120; 130 is outside */
-		{"10:30.000000001", 0, 0, 2, 3, 2, 20000000000},
-		{"20:", 1, 0, 4, 3, 3, 20000000000},
-		{":20", 0, 0, 1, 2, 1, 10000000000},
-		{"9.9:1000", 0, 1, 2, 1, 1, 0},
-	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct err e;
-		struct rows r;
-		struct trace_spec spec = {.source = testing_file("steady", steady),
-					  .skip = cases[i].skip,
-					  .limit = cases[i].limit};
-		if (cases[i].window)
-			assert_fine(trace_parse_window(cases[i].window, &spec, &e), e);
-		assert_fine(read_rows(&spec, &r, &e), e);
-		assert_i64(r.row[0].prompt_tok, cases[i].first_prompt);
-		assert_i64(r.row[0].arrive_ns, 0);
-		assert_i64(r.counts.rows, cases[i].rows);
-		assert_i64(r.counts.left_out, cases[i].left_out);
-		assert_i64(r.counts.last_ns, cases[i].last_ns);
-	}
-}
-
-static void windows_are_checked(void **state)
-{
-	(void)state;
-	static const char *const bad[] = {"", "5", "a:b", "5:-1", "5:5", "7:5", "1:2:3"};
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct err e;
-		struct trace_spec spec = {0};
-		assert_refused(trace_parse_window(bad[i], &spec, &e), e, "--window");
-		assert_false(spec.window);
-	}
-}
-
-static void nothing_selected_is_an_error(void **state)
-{
-	(void)state;
-	struct err e;
-	struct rows r;
-	struct trace_spec spec = {.source = testing_file("steady", steady), .skip = 6};
-	assert_refused(read_rows(&spec, &r, &e), e, "no rows: 6 read");
-	spec.skip = 0;
-	assert_fine(trace_parse_window("51:", &spec, &e), e);
-	assert_refused(read_rows(&spec, &r, &e), e, "6 left out by skip and window");
-	spec = (struct trace_spec){
-		.source = testing_file("failed", "arrive_s,prompt_tok,output_tok\n1,1,0\n2,0,1\n")};
-	assert_refused(read_rows(&spec, &r, &e), e,
-		       "2 read, 1 of them without output tokens, 1 without prompt");
-}
-
-static void scaling(void **state)
-{
-	(void)state;
-	struct err e;
-	struct rows r, plain;
-	struct trace_spec spec = {.source = testing_file("steady", steady)};
-	assert_fine(read_rows(&spec, &plain, &e), e);
-	spec.speed = 4;
-	assert_fine(read_rows(&spec, &r, &e), e);
-	assert_i64(r.row[1].arrive_ns, 2500000000);
-	assert_true(r.counts.hash == plain.counts.hash); /* of the arrivals before scaling */
-	spec.rate_inf = true;
-	assert_fine(read_rows(&spec, &r, &e), e);
-	assert_i64(r.counts.last_ns, 0);
-	spec.rate_rps = 2; /* 5 gaps in 2.5 s */
-	assert_fine(read_rows(&spec, &r, &e), e);
-	assert_i64(r.counts.last_ns, 2500000000);
-	assert_i64(r.row[3].arrive_ns, 1500000000);
-	spec.skip = 1;
-	spec.limit = 3; /* the rate is that of the selection */
-	assert_fine(read_rows(&spec, &r, &e), e);
-	assert_i64(r.counts.last_ns, 1000000000);
-	spec.limit = 1;
-	assert_refused(read_rows(&spec, &r, &e), e, "a rate needs at least two rows");
-	spec = (struct trace_spec){.source = spec.source, .speed = 1e-9};
-	assert_refused(read_rows(&spec, &r, &e), e, "more than 200 years");
-}
-
-static void specs_are_checked(void **state)
-{
-	(void)state;
-	static const struct {
-		struct trace_spec spec;
-		const char *part;
-	} cases[] = {
-		{{.source = ""}, "no trace is given"},
-		{{.source = "x", .skip = -1}, "must not be negative"},
-		{{.source = "x", .limit = -1}, "must not be negative"},
-		{{.source = "x", .rate_rps = -1}, "rate must be above 0"},
-		{{.source = "x", .speed = -1}, "speed must be"},
-		{{.source = "x", .hash_block = -1}, "hash ids must be"},
-		{{.source = "x", .columns = "arrival=1"}, "prompt is missing"},
-		{{.source = "synth:poisson", .columns = "arrival=1,prompt=2,output=3"},
-		 "a generator has no columns"},
-	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct err e;
-		struct rows r;
-		assert_refused(read_rows(&cases[i].spec, &r, &e), e, cases[i].part);
-	}
-}
-
-/* Ties keep the order of the file, with and without sorting. */
-static void order(void **state)
-{
-	(void)state;
-	struct err e;
-	struct rows r;
-	struct trace_spec spec = {
-		.source = testing_file("order", "arrive_s,prompt_tok,output_tok\n"
-						"5,1,1\n5,2,1\n4.75,3,1\n5,4,1\n4.75,5,1\n")};
-	assert_refused(read_rows(&spec, &r, &e), e,
-		       "order:4: arrives 0.25 s before the row of line 3: expected rows in the "
-		       "order");
-	spec.sort = true;
-	assert_fine(read_rows(&spec, &r, &e), e);
-	static const int64_t sorted[] = {3, 5, 1, 2, 4};
-	for (int i = 0; i < 5; i++)
-		assert_i64(r.row[i].prompt_tok, sorted[i]);
-	assert_i64(r.row[2].arrive_ns, 250000000);
-	assert_i64(r.row[0].line, 4);
-	spec.window = true; /* counts from the earliest row */
-	spec.window_from_ns = 1;
-	spec.window_to_ns = INT64_MAX;
-	assert_fine(read_rows(&spec, &r, &e), e);
-	assert_i64(r.counts.rows, 3);
-}
-
 /* A row that goes into the hash changes it; the same rows in another format do not. */
 static void hash_is_of_the_rows(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {
 		"arrive_s,prompt_tok,output_tok\n0,10,5\n1,11,6\n",
-		"{\"timestamp\":7,\"input_length\":10,\"output_length\":5}\n"
-		"{\"timestamp\":1007,\"input_length\":11,\"output_length\":6}\n",
+		("{\"timestamp\":7,\"input_length\":10,\"output_length\":5}\n"
+		 "{\"timestamp\":1007,\"input_length\":11,\"output_length\":6}\n"),
 		"arrive_s,prompt_tok,output_tok\n0,10,5\n1,11,7\n",
 		"arrive_s,prompt_tok,output_tok\n0,10,5\n1.000000001,11,6\n",
 		"arrive_s,prompt_tok,output_tok\n0,10,6\n1,11,5\n",
@@ -386,110 +244,6 @@ static void hash_is_of_the_rows(void **state)
 	for (int i = 1; i < 5; i++)
 		for (int j = i + 1; j < 5; j++)
 			assert_true(hash[i] != hash[j]);
-}
-
-static void decimals_are_exact(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *text;
-		int shift;
-		int64_t value;
-		bool exact;
-	} cases[] = {
-		{"0", 9, 0, true},
-		{"0.1", 9, 100000000, true},
-		{"1700000000.123456789", 9, INT64_C(1700000000123456789), true},
-		{".5", 0, 1, false}, /* halves go up */
-		{"0.4999999999999999999999", 0, 0, false},
-		{"2.5e3", 0, 2500, true},
-		{"25E-1", 0, 3, false},
-		{"1e-30", 9, 0, false},
-		{"0e99999", 9, 0, true},
-		{"+7.", 3, 7000, true},
-		{"000000000000000000000000000012", 0, 12, true},
-		{"6307200000", 9, NUMBER_NS_MAX, true},
-	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int64_t value = -1;
-		bool exact;
-		assert_i64(number_decimal(cases[i].text, strlen(cases[i].text), cases[i].shift,
-					  NUMBER_NS_MAX, &value, &exact),
-			   NUMBER_OK);
-		assert_i64(value, cases[i].value);
-		assert_i64(exact, cases[i].exact);
-	}
-	static const struct {
-		const char *text;
-		enum number_result result;
-	} bad[] = {
-		{"", NUMBER_NOT},
-		{".", NUMBER_NOT},
-		{"-", NUMBER_NOT},
-		{"1.2.3", NUMBER_NOT},
-		{"1e", NUMBER_NOT},
-		{"1e+", NUMBER_NOT},
-		{"0x10", NUMBER_NOT},
-		{"nan", NUMBER_NOT},
-		{"inf", NUMBER_NOT},
-		{"1 ", NUMBER_NOT},
-		{"1,5", NUMBER_NOT},
-		{"-1", NUMBER_NEGATIVE},
-		{"6307200001", NUMBER_BIG},
-		{"1e300", NUMBER_BIG},
-		{"99999999999999999999", NUMBER_BIG},
-	};
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		int64_t value;
-		bool exact;
-		assert_i64(number_decimal(bad[i].text, strlen(bad[i].text), 9, NUMBER_NS_MAX,
-					  &value, &exact),
-			   bad[i].result);
-	}
-}
-
-/* Seconds since 1970 from `date -u -d ... +%s`. */
-static void clocks(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *text;
-		int64_t seconds;
-	} cases[] = {
-		{"1970-01-01 00:00:00", 0},	     {"2000-02-29 12:00:00", 951825600},
-		{"2023-11-16 18:17:03", 1700158623}, {"2100-03-01 00:00:00", 4107542400},
-		{"2169-12-31 23:59:59", 6311433599},
-	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int64_t ns;
-		char back[NUMBER_CLOCK_SIZE];
-		assert_i64(number_clock(cases[i].text, strlen(cases[i].text), &ns), NUMBER_OK);
-		assert_i64(ns, cases[i].seconds * 1000000000);
-		number_clock_print(ns, 0, ' ', back);
-		assert_string_equal(back, cases[i].text);
-	}
-	static const char *const bad[] = {
-		"2023-11-16",
-		"2023-11-16 18:17",
-		"2023-11-16 18:17:60",
-		"2023-02-29 00:00:00",
-		"2023-13-01 00:00:00",
-		"2023-00-01 00:00:00",
-		"2023-11-31 00:00:00",
-		"2023-11-16 24:00:00",
-		"2023-11-16 18:17:03.",
-		"2023-11-16 18:17:03 UTC",
-		"2023-11-16 18:17:03+1",
-		"2023-11-16 18:17:03+01:",
-		"2023-11-16 18:17:03+01:00x",
-		"23-11-16 18:17:03",
-		"2023/11/16 18:17:03",
-		"2023-11-16 18:17:03.5.5",
-	};
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		int64_t ns;
-		assert_i64(number_clock(bad[i], strlen(bad[i]), &ns), NUMBER_NOT);
-	}
 }
 
 /* Standard input is a pipe, and read by two traces at once. */
@@ -561,15 +315,7 @@ int main(void)
 		cmocka_unit_test(zero_rows_are_skipped_and_counted),
 		cmocka_unit_test(any_csv_by_columns),
 		cmocka_unit_test(columns_text_is_checked),
-		cmocka_unit_test(selection),
-		cmocka_unit_test(windows_are_checked),
-		cmocka_unit_test(nothing_selected_is_an_error),
-		cmocka_unit_test(scaling),
-		cmocka_unit_test(specs_are_checked),
-		cmocka_unit_test(order),
 		cmocka_unit_test(hash_is_of_the_rows),
-		cmocka_unit_test(decimals_are_exact),
-		cmocka_unit_test(clocks),
 		cmocka_unit_test(stdin_is_spooled),
 		cmocka_unit_test(long_lines),
 	};
