@@ -360,7 +360,7 @@ static void unfinished(struct sim *s)
 	size_t n;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		run_sync(&s->instances[i], s->now_ns);
+		run_close(&s->instances[i], s->now_ns);
 		instance_account_bound(&s->instances[i], s->now_ns);
 	}
 	struct job **left = job_pool_all(&s->jobs, &n);

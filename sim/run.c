@@ -160,6 +160,15 @@ void run_sync(struct instance *in, int64_t t_ns)
 		begin_steps(in, 1);
 }
 
+void run_close(struct instance *in, int64_t t_ns)
+{
+	struct run *r = &in->run;
+
+	run_sync(in, t_ns);
+	if (in->busy && !in->in_single && r->begun == r->done && r->done < r->limit)
+		begin_steps(in, 1);
+}
+
 void run_cut(struct instance *in, int64_t t_ns)
 {
 	struct run *r = &in->run;

@@ -104,7 +104,7 @@ struct ref_step {
 struct ref_run {
 	struct ref_outcome *outcome; /* one a request */
 	size_t n;
-	int64_t steps;		/* that ended */
+	int64_t steps, started; /* that ended; that started */
 	int64_t recomputed_tok; /* prompt tokens computed for requests preempted by recompute before
 				 */
 	int64_t preemptions, swaps; /* the latter are among the former */

@@ -86,6 +86,7 @@ static void step_start(struct sim *s, struct inst *in)
 	}
 	check_step(s, in);
 	in->busy = true;
+	s->out->started++;
 	in->start_ns = s->now;
 	in->used = in->total - in->free;
 	if (in->prefill_tok == 0 && in->moved_blocks == 0) {
