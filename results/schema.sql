@@ -211,7 +211,7 @@ WHERE NOT EXISTS (SELECT 1 FROM request WHERE request.run_id = run.id);
 -- Latency against offered rate: one curve for each policy and its parameters, model, device, trace.
 CREATE VIEW latency_curve AS
 SELECT
-	policy, params, model, device, trace, offered_rps, run_id,
+	policy, params, model, device, trace, rate_rps, offered_rps, run_id,
 	norm_latency_mean_s, ttft_p50_s, ttft_p99_s, tpot_p50_s, tpot_p99_s, e2e_p50_s, e2e_p99_s,
 	throughput_rps, goodput_rps, attainment, saturated
 FROM run JOIN metric ON metric.run_id = run.id
