@@ -62,10 +62,19 @@ static int parse_row(const struct input *in, char *line, const struct quantile *
 	return 0;
 }
 
-static int read_rows(struct input *in, struct quantile **rows, size_t *n, struct err *e)
+static void append(struct quantile **rows, size_t n, struct quantile q)
+{
+	if ((n & (n - 1)) == 0) /* 0, 1, 2, 4, 8... */
+		*rows = xrealloc(*rows, (n > 0 ? 2 * n : 1) * sizeof(**rows));
+	(*rows)[n] = q;
+}
+
+/* Returns how many rows, or -1. `*rows` is the caller's to free in any case. */
+static long read_rows(struct input *in, struct quantile **rows, struct err *e)
 {
 	char *line;
-	size_t len, size = 0;
+	size_t len, n = 0;
+	struct quantile q, last = {0, 0, 0};
 	int more = input_line(in, &line, &len, e);
 	if (more < 0)
 		return -1;
@@ -74,38 +83,36 @@ static int read_rows(struct input *in, struct quantile **rows, size_t *n, struct
 	while ((more = input_line(in, &line, &len, e)) > 0) {
 		if (len == 0)
 			continue;
-		if (*n == size) {
-			size = size ? 2 * size : 64;
-			*rows = xrealloc(*rows, size * sizeof(**rows));
-		}
-		if (*n == ROWS_MAX)
+		if (n == ROWS_MAX)
 			return err_set(e, "%s: more than %d rows", input_name(in), ROWS_MAX);
-		if (parse_row(in, line, *n > 0 ? *rows + *n - 1 : NULL, *rows + *n, e))
+		if (parse_row(in, line, n > 0 ? &last : NULL, &q, e))
 			return -1;
-		++*n;
+		append(rows, n++, q);
+		last = q;
 	}
-	if (more == 0 && (*n < 2 || (*rows)[*n - 1].p != 1))
+	if (more < 0)
+		return -1;
+	if (n < 2 || last.p != 1)
 		return err_set(e,
 			       "%s: ends at line %lld: expected probabilities that rise from 0 "
 			       "to 1",
 			       input_name(in), (long long)input_line_no(in));
-	return more;
+	return (long)n;
 }
 
 int quantiles_read(const char *path, struct quantiles *q, struct err *e)
 {
 	struct input *in = input_open(path, e);
 	struct quantile *rows = NULL;
-	size_t n = 0;
 	if (!in)
 		return -1;
-	int result = read_rows(in, &rows, &n, e);
+	long n = read_rows(in, &rows, e);
 	input_close(in);
-	if (result)
+	if (n < 0)
 		free(rows);
 	else
-		*q = (struct quantiles){rows, n};
-	return result;
+		*q = (struct quantiles){rows, (size_t)n};
+	return n < 0 ? -1 : 0;
 }
 
 void quantiles_write(FILE *out, const struct tally *prompts, const struct tally *outputs)
