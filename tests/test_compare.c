@@ -1,6 +1,8 @@
 /* `omnibus compare`, as people call it. */
 #include "tests/stored.h"
 
+#include "results/stats.h"
+#include <math.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,6 +164,83 @@ static void test_reads_only(void **state)
 	assert_i64(access(log, F_OK), -1);
 }
 
+/* A percentile of the rows of a run, in integer ns, beside the one of its summary. */
+static void assert_percentile(const char *path, const struct summary *sum, const char *ns, int p,
+			      double want_s)
+{
+	char sql[300], *text, *at;
+	int64_t values[1000];
+	size_t n = 0;
+
+	snprintf(sql, sizeof sql,
+		 "SELECT %s FROM request WHERE run_id = %lld AND status = 'completed'", ns,
+		 (long long)sum->run_id);
+	at = text = stored_query(path, sql);
+	while (*at && n < 1000) {
+		values[n++] = strtoll(at, &at, 10);
+		at += *at == ';';
+	}
+	free(text);
+	assert_i64(n, sum->completed);
+	assert_near(want_s, stats_percentile_i64(values, n, p) / 1e9, 1e-12 * fabs(want_s));
+}
+
+/* What the summary says can be computed again from the rows. */
+static void test_rows_agree_with_the_summary(void **state)
+{
+	const char *path = testing_path("agree.db");
+	struct run_output o =
+		testing_run("run synth:azure-conv,n=400,seed=3 --rate 4 "
+			    "-p static:size=8 -p continuous -p paged:max_seqs=4 "
+			    "-p disaggregated -m llama-3-8b -x fixed:step_ns=2000000,"
+			    "prefill_tok_ns=100000,decode_seq_ns=10000,ctx_tok_ns=1 "
+			    "--kv-blocks 400 --max-tokens output --slo ttft=0.5,tpot=0.004 --db %s",
+			    path);
+	struct stored_run *runs;
+	size_t n;
+	struct err e;
+
+	(void)state;
+	assert_string_equal(o.code ? o.err : "", "");
+	testing_run_free(&o);
+	assert_fine(store_read(path, NULL, 0, &runs, &n, &e), e);
+	assert_i64(n, 4);
+	for (size_t i = 0; i < n; i++) {
+		const struct summary *s = &runs[i].summary;
+
+		assert_true(s->completed > 100 && s->attainment > 0 && s->attainment < 1);
+		assert_percentile(path, s, "first_token_ns - arrive_ns", 50, s->ttft_p50_s);
+		assert_percentile(path, s, "first_token_ns - arrive_ns", 99, s->ttft_p99_s);
+		assert_percentile(path, s, "finish_ns - arrive_ns", 99, s->e2e_p99_s);
+		assert_percentile(path, s, "schedule_ns - arrive_ns", 99, s->queue_p99_s);
+	}
+	free(runs);
+	assert_query(path,
+		     "SELECT count(*) FROM summary JOIN slo USING (run_id) WHERE "
+		     "slo.requests = summary.requests AND slo.attainment = summary.attainment "
+		     "AND abs(goodput_rps * makespan_s - good) < 1e-6",
+		     "4");
+	assert_query(
+		path,
+		"SELECT count(*) FROM summary s JOIN (SELECT run_id, avg(ttft_s) AS ttft, "
+		"avg(tpot_s) AS tpot, avg(e2e_s) AS e2e, avg(queue_s) AS queue, "
+		"avg(e2e_s / output_tok) AS norm, sum(preemptions) AS n, max(max_gap_s) AS gap "
+		"FROM request_latency WHERE status = 'completed' GROUP BY run_id) r "
+		"USING (run_id) WHERE abs(ttft / ttft_mean_s - 1) < 1e-12 "
+		"AND abs(tpot / tpot_mean_s - 1) < 1e-12 AND abs(e2e / e2e_mean_s - 1) < 1e-12 "
+		"AND abs(queue - queue_mean_s) < 1e-12 AND n = s.preemptions "
+		"AND abs(norm / norm_latency_mean_s - 1) < 1e-12",
+		"4");
+	/* every gap is in the histogram */
+	assert_query(
+		path,
+		"SELECT count(*) FROM (SELECT run_id, sum(output_tok - 1) AS gaps FROM request "
+		"WHERE status = 'completed' GROUP BY 1) JOIN (SELECT run_id, sum(count) AS "
+		"binned FROM histogram WHERE metric = 'itl' GROUP BY 1) USING (run_id) "
+		"WHERE gaps = binned",
+		"4");
+}
+
 static void test_help(void **state)
 {
 	struct run_output o = testing_run("compare --help");
@@ -193,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_runs),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_reads_only),
+		cmocka_unit_test(test_rows_agree_with_the_summary),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_full_disk),
 	};
