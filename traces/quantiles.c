@@ -74,7 +74,7 @@ static long read_rows(struct input *in, struct quantile **rows, struct err *e)
 {
 	char *line;
 	size_t len, n = 0;
-	struct quantile q, last = {0, 0, 0};
+	struct quantile q = {0, 0, 0}, last = q;
 	int more = input_line(in, &line, &len, e);
 	if (more < 0)
 		return -1;
