@@ -7,8 +7,7 @@
 
 static const int64_t GIB = (int64_t)1 << 30;
 
-/* --- for shapes ----------------------------------------------------------------------------------
- */
+/* For shapes */
 
 void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *policy,
 		       const void *state, const struct hardware *hw)
@@ -95,8 +94,7 @@ struct instance *sim_route(struct sim *s)
 	return &s->instances[to];
 }
 
-/* --- requests that end
- * ----------------------------------------------------------------------------- */
+/* Requests that end */
 
 static void record(struct sim *s, const struct job *j, enum record_status status, int64_t finish_ns)
 {
@@ -160,8 +158,7 @@ static void instance_done(void *arg, struct job *j, int64_t t_ns)
 	s->shape->done(s, j, t_ns);
 }
 
-/* --- arrivals
- * -------------------------------------------------------------------------------------- */
+/* Arrivals */
 
 /* Reads the next row, and puts its arrival on the agenda. */
 static void read_next(struct sim *s)
@@ -229,7 +226,8 @@ static void arrival(struct sim *s)
 	j->output_tok = row.output_tok;
 	j->req = (struct request){
 		.idx = s->idx++, .arrive_ns = s->now_ns, .prompt_tok = row.prompt_tok};
-	metrics_arrival(&s->metrics, s->now_ns, waiting(s));
+	if (metrics_arrival(&s->metrics, s->now_ns))
+		metrics_backlog(&s->metrics, s->now_ns, waiting(s));
 	if (fits_model_len(s, j)) {
 		row.output_tok = j->output_tok;
 		j->ask_tok = max_tok_of(s, &row);
@@ -241,8 +239,7 @@ static void arrival(struct sim *s)
 	read_next(s);
 }
 
-/* --- instances
- * ------------------------------------------------------------------------------------- */
+/* Instances */
 
 static void audit(struct sim *s, const struct instance *in)
 {
@@ -273,11 +270,11 @@ static void plan(struct sim *s, struct instance *in)
 	} else {
 		instance_plan(in, s->now_ns, &wait_ns);
 		samples_add(s, in);
+		if (wait_ns >= 0)
+			agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)in->index, wait_ns);
+		else
+			agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)in->index);
 	}
-	if (wait_ns >= 0)
-		agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)in->index, wait_ns);
-	else
-		agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)in->index);
 	if (in->in_single)
 		agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, in->single.end_ns);
 	else if (in->busy)
@@ -315,8 +312,7 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 	}
 }
 
-/* --- the run
- * --------------------------------------------------------------------------------------- */
+/* The run */
 
 /* The instance beside the agenda plans, or goes onto it where something else comes first. */
 static void plan_or_wait(struct sim *s)

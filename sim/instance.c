@@ -87,8 +87,7 @@ void instance_release_kv(struct instance *in, struct job *j, int64_t blocks)
 	j->keep_kv = false;
 }
 
-/* --- gaps between tokens -----------------------------------------------------------------------
- */
+/* Gaps between tokens */
 
 bool instance_counts_gaps(const struct instance *in)
 {
@@ -161,8 +160,7 @@ double instance_max_gap(const struct instance *in, const struct job *j)
 	return gap_ns > j->max_gap_ns ? gap_ns : j->max_gap_ns;
 }
 
-/* --- the decoding set --------------------------------------------------------------------------
- */
+/* The decoding set */
 
 /* The next token of j, of which `gen` are produced, at which something is to be done. */
 static int64_t next_stop(const struct instance *in, const struct job *j, int64_t gen)
@@ -235,8 +233,7 @@ static void leave_decoding(struct instance *in, struct job *j)
 	in->run.active = false;
 }
 
-/* --- from place to place -----------------------------------------------------------------------
- */
+/* From place to place */
 
 void instance_admit(struct instance *in, int64_t now_ns)
 {

@@ -59,13 +59,16 @@ static double series_percentile_s(struct series *s, bool keep_all, int p)
 	return (keep_all ? stats_percentile(s->all, s->n, p) : hist_percentile(&s->hist, p)) / NS;
 }
 
-void metrics_arrival(struct metrics *m, int64_t t_ns, int64_t waiting)
+bool metrics_arrival(struct metrics *m, int64_t t_ns)
 {
 	if (m->requests == 0)
 		m->first_arrive_ns = t_ns;
 	m->last_arrive_ns = t_ns;
-	if (m->requests++ % m->stride != 0)
-		return;
+	return m->requests++ % m->stride == 0;
+}
+
+void metrics_backlog(struct metrics *m, int64_t t_ns, int64_t waiting)
+{
 	if (m->n_backlog == BACKLOG_POINTS) {
 		for (int64_t i = 0; i < BACKLOG_POINTS / 2; i++)
 			m->backlog[i] = m->backlog[2 * i];

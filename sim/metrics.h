@@ -48,8 +48,10 @@ struct metrics {
 void metrics_init(struct metrics *m, const struct slo *slo, bool keep_all);
 void metrics_release(struct metrics *m);
 
-/* A request has arrived; `waiting` is the number in the queues before it. */
-void metrics_arrival(struct metrics *m, int64_t t_ns, int64_t waiting);
+/* A request has arrived. True: metrics_backlog() is wanted, with the number in the queues before
+ * it. */
+bool metrics_arrival(struct metrics *m, int64_t t_ns);
+void metrics_backlog(struct metrics *m, int64_t t_ns, int64_t waiting);
 /* It has ended, or the run has: `gaps` between deliveries took gap_ns together. */
 void metrics_record(struct metrics *m, const struct record *r, int64_t gap_ns, int64_t gaps);
 

@@ -12,8 +12,7 @@ static const struct request *request_of(const struct job *j)
 	return j ? &j->req : NULL;
 }
 
-/* --- view ----------------------------------------------------------------------------------------
- */
+/* View */
 
 int64_t view_now(const struct view *v)
 {
@@ -101,8 +100,7 @@ int64_t view_true_output(const struct view *v, const struct request *r)
 	return job_of(r)->stop_tok;
 }
 
-/* --- plan ----------------------------------------------------------------------------------------
- */
+/* Plan */
 
 static enum plan_result refuse(struct plan *p, enum plan_result why)
 {
@@ -333,8 +331,7 @@ enum plan_result plan_restore(struct plan *p, const struct request *r)
 	return PLAN_OK;
 }
 
-/* --- the step ------------------------------------------------------------------------------------
- */
+/* The step */
 
 static void describe(const struct instance *in, struct step *step)
 {

@@ -33,7 +33,7 @@ struct request {
 	int64_t max_tok;    /* the most output tokens that the client allows, >= 1 */
 };
 
-/* --- view: reading costs O(1) unless said otherwise ------------------------------------------- */
+/* View: reading costs O(1) unless said otherwise */
 
 int64_t view_now(const struct view *v);
 bool view_idle(const struct view *v);	    /* no request is running (and no seat is held) */
@@ -63,8 +63,7 @@ int64_t view_kv_free(const struct view *v); /* free blocks, after what this plan
  */
 int64_t view_true_output(const struct view *v, const struct request *r);
 
-/* --- plan: every call is checked; PLAN_OK is 0 --------------------------------------------------
- */
+/* Plan: every call is checked; PLAN_OK is 0 */
 
 enum plan_result {
 	PLAN_OK,
@@ -141,8 +140,7 @@ void plan_wait(struct plan *p, int64_t until_ns);
  */
 void plan_refuse(struct plan *p, enum plan_result why);
 
-/* --- the table of operations --------------------------------------------------------------------
- */
+/* The table of operations */
 
 struct policy_ops {
 	const char *name, *summary;

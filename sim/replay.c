@@ -157,8 +157,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 	return sim_run(&c, &r->summary, &r->counts, e);
 }
 
-/* --- what the row and the database say of the settings
- * --------------------------------------------- */
+/* What the row and the database say of the settings */
 
 static int64_t given_int(int64_t value)
 {

@@ -130,7 +130,12 @@ static int64_t steps_ended(const struct run *r, int64_t t_ns)
 {
 	int64_t j = r->limit;
 
-	if (j == r->done || run_end_ns(r, j) < t_ns)
+	if (j == r->done)
+		return j;
+	int64_t limit_ns = run_end_ns(r, j);
+
+	/* most often asked just when the run ends; its last step took more than a nanosecond */
+	if (limit_ns < t_ns || (limit_ns == t_ns && run_step_ns(r, j) >= 2))
 		return j;
 	double guess = steps_within(r, (double)(t_ns - r->start_ns));
 

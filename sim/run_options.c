@@ -102,8 +102,7 @@ static void set_defaults(struct run_options *o)
 		o->jobs = 1;
 }
 
-/* --- one option each
- * ------------------------------------------------------------------------------- */
+/* One option each */
 
 static int add_rates(struct run_options *o, const char *text, struct err *e)
 {
