@@ -18,7 +18,8 @@ struct trace_row {
 	int64_t output_tok; /* >= 1 */
 	int64_t max_tok;    /* the client's limit on output tokens, 0 where the trace has none */
 	int64_t line;	    /* of the file, from 1; 0 from a generator */
-	const uint64_t *hash_ids; /* prefix blocks, valid until the next call; NULL: none */
+	const uint64_t
+		*hash_ids; /* prefix blocks, valid until the next call; NULL: not in the row */
 	int64_t n_hash_ids;
 };
 
