@@ -78,6 +78,15 @@ static int on_bin(void *arg, const struct histogram_bin *b, struct err *e)
 	return 0;
 }
 
+static void on_audit(void *arg, const struct sim *s, int32_t instance)
+{
+	struct harness_result *r = arg;
+
+	audit_sim(&r->audit, s, instance);
+	if (r->options->look)
+		r->options->look(r->options->look_arg, s);
+}
+
 /* Every request that ended has one record. */
 static void sort_records(struct harness_result *r)
 {
@@ -132,8 +141,8 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 		.sample = on_sample,
 		.bin = on_bin,
 		.sink_arg = r,
-		.audit = o->no_audit ? NULL : audit_sim,
-		.audit_arg = &r->audit,
+		.audit = o->no_audit ? NULL : on_audit,
+		.audit_arg = r,
 	};
 
 	return c;
@@ -149,7 +158,7 @@ void harness_run(const struct harness_options *o, const struct trace_row *rows, 
 	struct executor *own = NULL;
 	char canon[256];
 
-	*r = (struct harness_result){0};
+	*r = (struct harness_result){.options = o};
 	struct sim_config c = config_of(o, &from, r);
 
 	if (!choice) {
@@ -172,6 +181,7 @@ void harness_run(const struct harness_options *o, const struct trace_row *rows, 
 	snprintf(r->summary.policy, sizeof(r->summary.policy), "%s", choice->name);
 	snprintf(r->summary.params, sizeof(r->summary.params), "%s", choice->params);
 	sort_records(r);
+	r->options = NULL;
 	executor_free(own);
 	choice_release(&parsed);
 }

@@ -28,6 +28,9 @@ struct harness_options {
 	uint64_t seed;
 	struct slo slo;
 	bool histograms; /* percentiles from histograms, not from every value */
+	/* Called after every audit; may be NULL. */
+	void (*look)(void *arg, const struct sim *s);
+	void *look_arg;
 	/* Rows from here instead of from the array; it takes a struct trace_row. */
 	int (*next)(void *arg, struct trace_row *row, struct err *e);
 	void *next_arg;
@@ -53,6 +56,7 @@ struct harness_result {
 	size_t n_bins;
 	size_t room_ended, room_samples, room_bins;
 	struct audit audit;
+	const struct harness_options *options; /* while it runs */
 };
 
 struct harness_options harness_default(const char *policy, const char *fixed);

@@ -1,0 +1,458 @@
+/*
+ * Laws that hold for every policy, preset and shape, whatever it decides: over the registry, with
+ * random parameters, traces, hardware and executors. Every run is audited: budgets, seats, blocks.
+ */
+#include "tests/subjects.h"
+#include "tests/testing.h"
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { RUNS = 200 };
+
+/* --- a policy of our own, by one line in a list ------------------------------------------------
+ */
+
+struct shortest {
+	int64_t max_seqs;
+};
+
+static const struct param shortest_params[] = {
+	{.name = "max_seqs",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct shortest, max_seqs),
+	 .init = "4",
+	 .min = 1,
+	 .max = 1e9,
+	 .help = "running requests at most"},
+	{.name = NULL},
+};
+
+static int64_t shortest_rank(const void *state, const struct view *v, const struct request *r)
+{
+	(void)state;
+	(void)v;
+	return r->prompt_tok;
+}
+
+static int64_t shortest_need(const void *state, const struct view *v, const struct request *r)
+{
+	(void)state;
+	(void)v;
+	return r->prompt_tok + r->max_tok;
+}
+
+static void shortest_plan(void *state, const struct view *v, struct plan *p)
+{
+	const struct shortest *s = state;
+	const struct request *r;
+
+	plan_limits(p, s->max_seqs, PLAN_NO_LIMIT, 0);
+	plan_decode(p);
+	while ((r = view_head(v)) && plan_admit(p, r, r->prompt_tok + r->max_tok) == PLAN_OK)
+		plan_add(p, r, view_rest(v, r));
+}
+
+static const struct policy_ops policy_shortest = {
+	.name = "shortest",
+	.summary = "the shortest prompt first",
+	.params = shortest_params,
+	.state_size = sizeof(struct shortest),
+	.rank = shortest_rank,
+	.need = shortest_need,
+	.plan = shortest_plan,
+};
+
+static void idle_plan(void *state, const struct view *v, struct plan *p)
+{
+	(void)state;
+	(void)v;
+	(void)p;
+}
+
+static const struct policy_ops policy_idle = {.name = "idle", .plan = idle_plan};
+
+static const struct policy_ops *const own_policies[] = {&policy_shortest, NULL};
+
+/* Everything in the registry, and the policies above. The caller frees the array. */
+static struct subject *subjects(size_t *n)
+{
+	struct subject *all = subjects_all(n);
+
+	for (size_t i = 0; own_policies[i]; i++) {
+		all = xrealloc(all, (*n + 1) * sizeof(*all));
+		all[(*n)++] = (struct subject){.ops = own_policies[i]};
+	}
+	return all;
+}
+
+/* --- the laws of one run -----------------------------------------------------------------------
+ */
+
+#define LAW(run, cond)                                                                             \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			random_run_print(stderr, run);                                             \
+			fail_msg("broken: %s", #cond);                                             \
+		}                                                                                  \
+	} while (0)
+
+/* injected = completed + rejected + unfinished, each request once. */
+static void check_conservation(const struct random_run *run, const struct harness_result *r)
+{
+	int64_t by_status[3] = {0};
+
+	for (size_t i = 0; i < r->n_ended; i++)
+		by_status[r->ended[i].status]++;
+	LAW(run, r->rc == 0);
+	LAW(run, r->n == r->n_ended);
+	LAW(run, r->summary.requests == (int64_t)r->n_ended);
+	LAW(run, r->summary.completed == by_status[RECORD_COMPLETED]);
+	LAW(run, r->summary.rejected == by_status[RECORD_REJECTED]);
+	LAW(run, r->summary.unfinished == by_status[RECORD_UNFINISHED]);
+	LAW(run, run->options.horizon_ns >= 0 || r->n == run->n);
+	LAW(run, run->options.horizon_ns >= 0 || r->summary.unfinished == 0);
+}
+
+static void check_order(const struct random_run *run, const struct record *q)
+{
+	if (q->status == RECORD_COMPLETED) {
+		LAW(run, q->arrive_ns <= q->schedule_ns && q->schedule_ns < q->first_token_ns);
+		LAW(run, q->first_token_ns <= q->finish_ns);
+		LAW(run, q->max_gap_ns <= (double)(q->finish_ns - q->first_token_ns) + 1);
+	} else {
+		LAW(run, q->finish_ns == -1);
+	}
+	if (q->status == RECORD_REJECTED)
+		LAW(run, q->schedule_ns == -1 && q->first_token_ns == -1);
+	if (q->first_token_ns >= 0)
+		LAW(run, q->schedule_ns >= 0 && q->schedule_ns < q->first_token_ns);
+	if (run->options.horizon_ns >= 0)
+		LAW(run, q->finish_ns <= run->options.horizon_ns);
+}
+
+/* First scheduled in the order of arrival, at each instance; and ends are told in order of time. */
+static void check_fcfs(const struct random_run *run, const struct harness_result *r)
+{
+	int64_t last[AUDIT_INSTANCES] = {0}, end_ns = 0;
+	bool none[AUDIT_INSTANCES] = {false};
+	bool ranked = run->choice.policy->rank != NULL;
+	bool many = run->choice.disaggregated && run->choice.shape.prefill > 1;
+
+	for (size_t i = 0; i < r->n_ended; i++) {
+		int64_t t = r->ended[i].finish_ns;
+
+		LAW(run, t < 0 || t >= end_ns);
+		end_ns = t < 0 ? end_ns : t;
+	}
+	for (size_t i = 0; i < r->n && !ranked && !many; i++) {
+		const struct record *q = &r->record[i];
+		int64_t in = run->choice.disaggregated ? 0 : q->instance;
+
+		if (q->status == RECORD_REJECTED)
+			continue;
+		if (q->schedule_ns < 0) {
+			none[in] = true;
+			continue;
+		}
+		LAW(run, !none[in] && q->schedule_ns >= last[in]);
+		last[in] = q->schedule_ns;
+	}
+}
+
+static char *run_text(struct random_run *run, bool step_by_step, struct harness_result *r)
+{
+	run->options.step_by_step = step_by_step;
+	harness_run(&run->options, run->row, run->n, r);
+	return harness_text(r);
+}
+
+static void same_text(const struct random_run *run, const char *what, const char *a, const char *b)
+{
+	size_t at = 0, line = 0;
+
+	if (strcmp(a, b) == 0)
+		return;
+	for (; a[at] == b[at]; at++)
+		if (a[at] == '\n')
+			line = at + 1;
+	random_run_print(stderr, run);
+	fail_msg("%s:\n%.300s\nis not\n%.300s", what, a + line, b + line);
+}
+
+/* What was in the runs, so that a test of nothing is noticed. */
+struct seen {
+	int64_t completed, rejected, unfinished, preemptions, audits;
+};
+
+static void check_run(const struct subject *s, uint64_t i, struct seen *seen)
+{
+	struct random_run run;
+	struct harness_result r, again, steps;
+
+	random_run_init(&run, s, i);
+	char *text = run_text(&run, false, &r), *text_again = run_text(&run, false, &again);
+	char *text_steps = run_text(&run, true, &steps);
+
+	check_conservation(&run, &r);
+	for (size_t k = 0; k < r.n; k++)
+		check_order(&run, &r.record[k]);
+	check_fcfs(&run, &r);
+	same_text(&run, "the same run again", text, text_again);
+	same_text(&run, "fast-forward and step by step", text, text_steps);
+	seen->completed += r.summary.completed;
+	seen->rejected += r.summary.rejected;
+	seen->unfinished += r.summary.unfinished;
+	seen->preemptions += r.summary.preemptions;
+	seen->audits += r.audit.calls;
+	LAW(&run,
+	    (r.audit.calls > 0 || r.summary.completed == 0) && steps.audit.calls >= r.audit.calls);
+	free(text);
+	free(text_again);
+	free(text_steps);
+	harness_release(&r);
+	harness_release(&again);
+	harness_release(&steps);
+	random_run_release(&run);
+}
+
+static void test_laws(void **state)
+{
+	size_t n;
+	struct subject *all = subjects(&n);
+	struct seen total = {0};
+
+	(void)state;
+	for (size_t k = 0; k < n; k++) {
+		struct seen seen = {0};
+
+		for (uint64_t i = 0; i < RUNS; i++)
+			check_run(&all[k], i, &seen);
+		print_message("%s: %lld completed, %lld rejected, %lld unfinished, %lld "
+			      "preemptions, %lld audits\n",
+			      all[k].ops ? all[k].ops->name : all[k].name,
+			      (long long)seen.completed, (long long)seen.rejected,
+			      (long long)seen.unfinished, (long long)seen.preemptions,
+			      (long long)seen.audits);
+		assert_true(seen.completed > 10 * RUNS && seen.rejected > 0 && seen.unfinished > 0);
+		total.preemptions += seen.preemptions;
+	}
+	assert_true(total.preemptions > 1000);
+	free(all);
+}
+
+/* --- Little's law ------------------------------------------------------------------------------
+ */
+
+/* The time integral of the requests that the engine has, taken where it can be looked at. */
+struct area {
+	const struct random_run *run;
+	int64_t t_ns, idx, present;
+	int64_t sum; /* request x ns */
+};
+
+static void add_area(void *arg, const struct sim *s)
+{
+	struct area *a = arg;
+	size_t n;
+
+	free(job_pool_all(&s->jobs, &n));
+	a->sum += a->present * (s->now_ns - a->t_ns);
+	for (; a->idx < s->idx; a->idx++) /* these came meanwhile; ends are looked at at once */
+		a->sum += s->now_ns - a->run->row[a->idx].arrive_ns;
+	a->present = (int64_t)n;
+	a->t_ns = s->now_ns;
+}
+
+/* Case 28: over a run that starts and ends empty, sum of (c - a) = integral of the number there. */
+static void test_little(void **state)
+{
+	size_t n;
+	struct subject *all = subjects(&n);
+
+	(void)state;
+	for (size_t k = 0; k < n; k++) {
+		int64_t exact = 0;
+
+		for (uint64_t i = 0; i < RUNS; i++) {
+			struct random_run run;
+			struct area area = {.run = &run};
+			struct harness_result r;
+			int64_t sum = 0;
+
+			random_run_init(&run, &all[k], i);
+			run.options.horizon_ns = -1;
+			run.options.closed_loop = run.options.max_model_len = 0;
+			run.options.look = add_area;
+			run.options.look_arg = &area;
+			harness_run(&run.options, run.row, run.n, &r);
+			for (size_t q = 0; q < r.n; q++)
+				sum += r.record[q].finish_ns - r.record[q].arrive_ns;
+			if (r.summary.rejected == 0) { /* they are never there */
+				LAW(&run, area.sum == sum && area.present == 0);
+				LAW(&run, fabs(r.summary.e2e_mean_s * (double)r.n * 1e9 -
+					       (double)sum) <= 1e-9 * (double)sum);
+				exact++;
+			}
+			harness_release(&r);
+			random_run_release(&run);
+		}
+		assert_true(exact > RUNS / 3);
+	}
+	free(all);
+}
+
+/* --- threads -----------------------------------------------------------------------------------
+ */
+
+enum { THREADS = 4 };
+
+struct worker {
+	struct random_run run;
+	char *text;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct harness_result r;
+
+	w->text = run_text(&w->run, false, &r);
+	harness_release(&r);
+	return NULL;
+}
+
+/* The same run in several threads at once, each with an executor of its own. */
+static void test_threads(void **state)
+{
+	size_t n;
+	struct subject *all = subjects(&n);
+
+	(void)state;
+	for (size_t k = 0; k < n; k++) {
+		for (uint64_t i = 0; i < 20; i++) {
+			struct worker w[THREADS];
+			pthread_t thread[THREADS];
+
+			for (int t = 0; t < THREADS; t++)
+				random_run_init(&w[t].run, &all[k], i);
+			for (int t = 1; t < THREADS; t++) /* executors may be shared, too */
+				w[t].run.options.executor =
+					t % 2 ? w[0].run.executor : w[t].run.executor;
+			for (int t = 0; t < THREADS; t++)
+				assert_i64(pthread_create(&thread[t], NULL, work, &w[t]), 0);
+			for (int t = 0; t < THREADS; t++)
+				assert_i64(pthread_join(thread[t], NULL), 0);
+			for (int t = 1; t < THREADS; t++)
+				same_text(&w[t].run, "another thread", w[0].text, w[t].text);
+			for (int t = 0; t < THREADS; t++) {
+				free(w[t].text);
+				random_run_release(&w[t].run);
+			}
+		}
+	}
+	free(all);
+}
+
+/* --- what single policies show ------------------------------------------------------------------
+ */
+
+/* Random choices follow the seed: of 20 seeds at least two differ, and each repeats itself. */
+static void test_seeds(void **state)
+{
+	struct trace_row row[20] = {{0}};
+	struct harness_options o = harness_default("paged:max_seqs=2", "step_ns=1000");
+	char *first = NULL;
+	int64_t differ = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 20; i++)
+		row[i] = (struct trace_row){.arrive_ns = 700 * (int64_t)i,
+					    .prompt_tok = 5,
+					    .output_tok = 4 + (int64_t)i % 3};
+	o.instances = 4;
+	o.router = "power-of-two";
+	for (o.seed = 0; o.seed < 20; o.seed++) {
+		char *text[2];
+
+		for (int k = 0; k < 2; k++) {
+			struct harness_result r;
+
+			harness_run(&o, row, 20, &r);
+			text[k] = harness_text(&r);
+			harness_release(&r);
+		}
+		assert_string_equal(text[0], text[1]);
+		if (!first)
+			first = xstrdup(text[0]);
+		differ += strcmp(first, text[0]) != 0;
+		free(text[0]);
+		free(text[1]);
+	}
+	assert_true(differ > 10);
+	free(first);
+}
+
+static struct harness_result run_own(const struct policy_ops *ops, const char *params,
+				     const struct trace_row *row, size_t n)
+{
+	struct choice c = {.policy = ops, .state = policy_state_new(ops)};
+	struct param_set set = {ops->params, c.state};
+	struct harness_options o = harness_default(NULL, "step_ns=10");
+	struct harness_result r;
+	struct err e;
+
+	snprintf(c.name, sizeof(c.name), "%s", ops->name);
+	param_defaults(common_params, &c.common);
+	if (params)
+		assert_fine(param_parse(&set, 1, ops->name, params, &e), e);
+	o.choice = &c;
+	harness_run(&o, row, n, &r);
+	choice_release(&c);
+	return r;
+}
+
+/* One seat, two tokens each: 30 starts at 0, and of those that came meanwhile the shortest is next,
+ * of equals the first. */
+static void test_own_policy(void **state)
+{
+	static const int64_t prompts[] = {30, 20, 10, 20}, start[] = {0, 40, 20, 60};
+	struct trace_row row[4] = {{0}};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		row[i] = (struct trace_row){
+			.arrive_ns = i > 0, .prompt_tok = prompts[i], .output_tok = 2};
+	struct harness_result r = run_own(&policy_shortest, "max_seqs=1", row, 4);
+
+	assert_fine(r.rc, r.err);
+	for (size_t i = 0; i < 4; i++) {
+		assert_i64(r.record[i].schedule_ns, start[i]);
+		assert_i64(r.record[i].finish_ns, start[i] + 20);
+	}
+	harness_release(&r);
+}
+
+static void test_idle_policy(void **state)
+{
+	const struct trace_row row[] = {{.prompt_tok = 1, .output_tok = 1},
+					{.prompt_tok = 2, .output_tok = 1}};
+
+	(void)state;
+	struct harness_result r = run_own(&policy_idle, NULL, row, 2);
+
+	assert_refused(r.rc, r.err, "policy idle plans nothing although 2 requests wait");
+	assert_refused(r.rc, r.err, "request 0");
+	harness_release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_laws),	   cmocka_unit_test(test_little),
+		cmocka_unit_test(test_threads),	   cmocka_unit_test(test_seeds),
+		cmocka_unit_test(test_own_policy), cmocka_unit_test(test_idle_policy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
