@@ -23,64 +23,76 @@ static double bin_low(int64_t bin)
 	return value;
 }
 
-static void add_bin(struct hist *h, int64_t bin, int64_t count)
+static int64_t *octave_of(struct hist *h, int64_t bin)
 {
 	int64_t octave = bin / HIST_BINS_AN_OCTAVE;
 
 	CHECK(octave < HIST_OCTAVES, "octave %lld of %d", (long long)octave, HIST_OCTAVES);
 	if (!h->octave[octave])
 		h->octave[octave] = xcalloc(HIST_BINS_AN_OCTAVE, sizeof(int64_t));
-	h->octave[octave][bin % HIST_BINS_AN_OCTAVE] += count;
-	h->n += count;
+	return h->octave[octave];
 }
 
 void hist_add(struct hist *h, double value, int64_t count)
 {
 	CHECK(value >= 0, "value %g", value);
 	if (value >= 1) {
-		add_bin(h, bin_of(value), count);
+		int64_t bin = bin_of(value);
+
+		octave_of(h, bin)[bin % HIST_BINS_AN_OCTAVE] += count;
 	} else {
 		h->zero += count;
-		h->n += count;
 	}
+	h->n += count;
+}
+
+/* step + slope * (ctx + b (j - 1)), evaluated in one way only, so that bins never differ. */
+struct line {
+	double step, slope;
+	int64_t ctx, b;
+};
+
+static double line_at(const struct line *l, int64_t j)
+{
+	return l->step + l->slope * (double)(l->ctx + l->b * (j - 1));
+}
+
+/* The first j in [first, last] whose value is at least `end`; last + 1: none. */
+static int64_t line_reach(const struct line *l, double end, double origin, double steps_per_ns,
+			  int64_t first, int64_t last)
+{
+	double guess = (end - origin) * steps_per_ns;
+	int64_t j = guess < (double)last ? (int64_t)guess : last;
+
+	if (j < first)
+		j = first;
+	/* the guess may be off by rounding: the values themselves decide */
+	while (j > first && line_at(l, j - 1) >= end)
+		j--;
+	while (j <= last && line_at(l, j) < end)
+		j++;
+	return j;
 }
 
 void hist_add_run(struct hist *h, double step, double slope, int64_t ctx, int64_t b, int64_t first,
 		  int64_t last, int64_t count)
 {
-	double growth = slope * (double)b;
+	const struct line l = {step, slope, ctx, b};
+	double growth = slope * (double)b, origin = line_at(&l, 0), steps_per_ns = 1 / growth;
 
+	if (!(growth > 0)) {
+		hist_add(h, line_at(&l, first), count * (last - first + 1));
+		return;
+	}
+	for (; first <= last && line_at(&l, first) < 1; first++)
+		hist_add(h, 0, count); /* less than 1 ns and growing: it does not last */
 	while (first <= last) {
-		double value = step + slope * (double)(ctx + b * (first - 1));
-		int64_t j = last;
+		int64_t bin = bin_of(line_at(&l, first));
+		int64_t next = line_reach(&l, bin_low(bin + 1), origin, steps_per_ns, first, last);
 
-		if (value >= 1 && growth > 0) {
-			/* last j whose value is still in this bin: estimate, then correct exactly
-			 */
-			int64_t bin = bin_of(value);
-			double end = bin_low(bin + 1);
-			double more = (end - value) / growth;
-
-			if (more < (double)(last - first)) {
-				j = first + (int64_t)more;
-				while (j < last && step + slope * (double)(ctx + b * j) < end)
-					j++;
-				while (j > first &&
-				       step + slope * (double)(ctx + b * (j - 1)) >= end)
-					j--;
-			} else {
-				while (j > first &&
-				       step + slope * (double)(ctx + b * (j - 1)) >= end)
-					j--;
-			}
-			add_bin(h, bin, count * (j - first + 1));
-		} else if (growth > 0) {
-			j = first; /* below 1 ns and growing: one by one, it does not last */
-			hist_add(h, value, count);
-		} else {
-			hist_add(h, value, count * (last - first + 1));
-		}
-		first = j + 1;
+		octave_of(h, bin)[bin % HIST_BINS_AN_OCTAVE] += count * (next - first);
+		h->n += count * (next - first);
+		first = next;
 	}
 }
 

@@ -73,25 +73,27 @@ int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)
 
 int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 {
-	int64_t b = kv->block_tok, taken = 0, sum = kv->used * steps;
+	int64_t b = kv->block_tok, used = kv->used * steps;
 
 	if (kv->growers == 0)
-		return sum;
-	int64_t turns = (steps - 1) / b, rest = (steps - 1) % b;
+		return used;
+	int64_t turns = steps / b, rest = steps % b;
+	int64_t taken = 0, sum = 0;	      /* of one turn of the counters, step by step */
+	int64_t rest_taken = 0, rest_sum = 0; /* of its first `rest` steps */
 	int64_t at = kv_offset(kv, clock);
 
-	/* the counter at offset r is met at steps r, r + b, r + 2b, ... */
-	for (int64_t r = 0; r < b && r < steps; r++) {
-		int64_t n = kv->grow[at];
-
+	for (int64_t i = 0; i < (turns ? b : rest); i++) {
+		taken += kv->grow[at];
+		sum += taken;
 		at = at ? at - 1 : b - 1;
-		if (n == 0)
-			continue;
-		int64_t hits = turns + (r <= rest);
-
-		taken += n * hits;
-		sum += n * (hits * (steps - r) - b * (hits * (hits - 1) / 2));
+		if (i == rest - 1) {
+			rest_taken = taken;
+			rest_sum = sum;
+		}
 	}
-	kv_take(kv, taken);
-	return sum;
+	/* turn t starts with t growers' blocks more */
+	used += turns * sum + kv->growers * b * (turns * (turns - 1) / 2);
+	used += rest_sum + turns * kv->growers * rest;
+	kv_take(kv, turns * kv->growers + rest_taken);
+	return used;
 }
