@@ -24,6 +24,7 @@ static int parse_info(struct info *o, int argc, char **argv, struct err *e)
 {
 	const struct option_row rows[] = {
 		TRACE_SELECT_ROWS(&o->in),
+		TRACE_RATE_ROW(&o->in),
 		{.name = "block",
 		 .kind = OPTION_INT,
 		 .value = &o->block,
@@ -98,7 +99,7 @@ static int print_info(const struct info *o, struct measure *const *m, int n)
 static int cmd_info(int argc, char **argv)
 {
 	struct err e;
-	struct info o = {.format_name = "md", .block = 16};
+	struct info o = {.in = TRACE_SELECT_INIT, .format_name = "md", .block = 16};
 	struct trace_spec spec;
 	int first = parse_info(&o, argc, argv, &e);
 	if (first == 0)
@@ -130,6 +131,7 @@ static int parse_fit(struct fit *o, int argc, char **argv, struct err *e)
 {
 	const struct option_row rows[] = {
 		TRACE_SELECT_ROWS(&o->in),
+		TRACE_RATE_ROW(&o->in),
 		{.name = "out",
 		 .letter = 'O',
 		 .kind = OPTION_TEXT,
@@ -179,7 +181,7 @@ static void print_generator(const char *path, const struct measure *m)
 static int cmd_fit(int argc, char **argv)
 {
 	struct err e;
-	struct fit o = {0};
+	struct fit o = {.in = TRACE_SELECT_INIT};
 	struct trace_spec spec;
 	struct measure m;
 	int first = parse_fit(&o, argc, argv, &e);

@@ -102,9 +102,11 @@ struct convert {
 int cmd_trace_convert(int argc, char **argv)
 {
 	struct err e;
-	struct convert o = {.out.format = "csv"};
-	const struct option_row rows[] = {
-		TRACE_SELECT_ROWS(&o.in), OUTPUT_ROWS(&o.out), {.name = NULL}};
+	struct convert o = {.in = TRACE_SELECT_INIT, .out.format = "csv"};
+	const struct option_row rows[] = {TRACE_SELECT_ROWS(&o.in),
+					  TRACE_RATE_ROW(&o.in),
+					  OUTPUT_ROWS(&o.out),
+					  {.name = NULL}};
 	char about[ABOUT_SIZE] = "Writes a trace (or a part of it) in another format. What that "
 				 "cannot hold is\ncounted on standard error.\n";
 	list_formats(about);
@@ -136,7 +138,7 @@ struct generate {
 int cmd_trace_generate(int argc, char **argv)
 {
 	struct err e;
-	struct generate o = {.out.format = "csv"};
+	struct generate o = {.seed = 1, .out.format = "csv"};
 	const struct option_row rows[] = {
 		{.name = "seed",
 		 .kind = OPTION_INT,
@@ -144,7 +146,7 @@ int cmd_trace_generate(int argc, char **argv)
 		 .arg = "S",
 		 .min = 0,
 		 .max = 1e18,
-		 .help = "of the random streams (default 0); seed= in the generator wins"},
+		 .help = "of the random streams (default 1); seed= in the generator wins"},
 		OUTPUT_ROWS(&o.out),
 		{.name = NULL},
 	};

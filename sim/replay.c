@@ -129,7 +129,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		.closed_loop = o->closed_loop,
 		.horizon_ns = o->horizon_given ? llround(o->horizon_s * 1e9) : -1,
 		.step_by_step = o->no_fast_forward,
-		.seed = (uint64_t)o->seed,
+		.seed = (uint64_t)o->select.seed,
 		.slo = o->slo,
 		.keep_all = o->keep_all,
 		.next = next_row,
@@ -183,7 +183,7 @@ static void fill_trace_info(const struct replay *r, const struct resources *res,
 	i->left_out = t->left_out;
 	i->hash_block = given_int(trace_hash_block(res->trace));
 	i->rate_rps = r->rate;
-	i->speed = given_real(o->speed);
+	i->speed = given_real(o->select.speed);
 	i->closed_loop = given_int(o->closed_loop);
 	i->skip = o->spec.skip;
 	i->limit = given_int(o->spec.limit);
@@ -232,7 +232,7 @@ static void fill_info(struct replay *r, const struct resources *res)
 	snprintf(i->router, sizeof(i->router), "%s", o->router->name);
 	fill_trace_info(r, res, i);
 	fill_memory_info(r, res, i);
-	i->seed = o->seed;
+	i->seed = o->select.seed;
 	i->horizon_s = o->horizon_given ? o->horizon_s : NAN;
 	i->max_model_len = given_int(o->max_model_len);
 	snprintf(i->too_long, sizeof(i->too_long), "%s", o->too_long_text);

@@ -10,7 +10,6 @@ enum { N_ROWS = 40 };
 /* The table points into `o`; `rows` has room for N_ROWS. */
 static void fill_rows(struct run_options *o, struct option_row *rows)
 {
-	struct trace_spec *t = &o->spec;
 	struct memory_want *m = &o->memory;
 	const struct option_row all[] = {
 		{"policy", 'p', OPTION_LIST, &o->policies, "NAME[:k=v,...]",
@@ -31,20 +30,9 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		 0, 0, 0},
 		{"rate", 0, OPTION_LIST, &o->rate_texts, "RPS[,RPS...]",
 		 "scale the gaps of the trace to this offered rate; inf: all at once", 0, 0, 0},
-		{"speed", 0, OPTION_REAL, &o->speed, "X", "replay X times as fast", 1e-9, 1e9, 0},
+		TRACE_SELECT_ROWS(&o->select),
 		{"closed-loop", 0, OPTION_INT, &o->closed_loop, "N",
 		 "N requests in flight, the next one at each completion", 1, 1e9, 0},
-		{"skip", 0, OPTION_INT, &t->skip, "N", "leave out the first N rows", 0, 1e15, 0},
-		{"limit", 0, OPTION_INT, &t->limit, "N", "take N rows at most", 1, 1e15, 0},
-		{"window", 0, OPTION_TEXT, &o->window_text, "FROM:TO",
-		 "rows that arrive in these seconds of the trace", 0, 0, 0},
-		{"columns", 0, OPTION_TEXT, &o->columns_text, "SPEC",
-		 "arrival=NAME,prompt=NAME,output=NAME[,max_tokens=NAME],unit=s|ms|us|ns of a CSV",
-		 0, 0, 0},
-		{"sort", 0, OPTION_FLAG, &t->sort, NULL, "sort arrivals that are not in order", 0,
-		 0, 0},
-		{"seed", 0, OPTION_INT, &o->seed, "S", "of generators and routers [1]", 0,
-		 9007199254740992.0, 0},
 		{"horizon", 0, OPTION_REAL, &o->horizon_s, "S",
 		 "stop after S simulated seconds; what is not done is unfinished", 0, 1e9,
 		 &o->horizon_given},
@@ -87,14 +75,14 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 
 static void set_defaults(struct run_options *o)
 {
-	*o = (struct run_options){.executor_text = "predict",
+	*o = (struct run_options){.select = TRACE_SELECT_INIT,
+				  .executor_text = "predict",
 				  .router_name = "round-robin",
 				  .max_tokens_text = "model",
 				  .too_long_text = "reject",
 				  .format_text = "md",
 				  .requests_text = "all",
 				  .instances = 1,
-				  .seed = 1,
 				  .slo = {NAN, NAN, NAN, NAN}};
 	memory_want_default(&o->memory);
 	o->jobs = sysconf(_SC_NPROCESSORS_ONLN);
@@ -131,14 +119,13 @@ static int set_rates(struct run_options *o, struct err *e)
 		return err_set(e,
 			       "--rate '%s' has no rate in it; expected requests a second or inf",
 			       o->rate_texts.items[0]);
-	if ((o->n_rates > 0) + (o->speed > 0) + (o->closed_loop > 0) > 1)
+	if ((o->n_rates > 0) + (o->select.speed > 0) + (o->closed_loop > 0) > 1)
 		return err_set(e, "--rate, --speed and --closed-loop each say when requests "
 				  "arrive; give one of them");
 	if (o->n_rates == 0) {
 		o->rates = xrealloc(o->rates, sizeof(*o->rates));
 		o->rates[o->n_rates++] = NAN;
 	}
-	o->spec.speed = o->speed;
 	return 0;
 }
 
@@ -285,11 +272,10 @@ static int set_output(struct run_options *o, struct err *e)
 
 static int set_trace(struct run_options *o, const char *source, struct err *e)
 {
-	o->spec.source = source;
-	o->spec.seed = (uint64_t)o->seed;
-	if (o->window_text && trace_parse_window(o->window_text, &o->spec, e) < 0)
+	if (trace_select_spec(&o->select, &o->spec, e) < 0)
 		return -1;
-	return o->columns_text ? trace_parse_columns(o->columns_text, &o->spec, e) : 0;
+	o->spec.source = source;
+	return 0;
 }
 
 int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e)

@@ -9,6 +9,7 @@
 #include "results/field.h"
 #include "sim/options.h"
 #include "sim/sim.h"
+#include "traces/select.h"
 
 enum { EXECUTOR_PREDICT, EXECUTOR_FIXED };
 
@@ -16,12 +17,12 @@ struct run_options {
 	/* as given */
 	struct option_list policies, rate_texts;
 	const char *model_name, *device_name, *executor_text, *router_name;
-	const char *window_text, *columns_text, *max_tokens_text, *too_long_text, *slo_text;
+	const char *max_tokens_text, *too_long_text, *slo_text;
+	struct trace_select select;
 	const char *db, *format_text, *requests_text;
-	double horizon_s, speed, reserve_gib;
-	int64_t seed, jobs;
-	bool no_fast_forward, horizon_given, reserve_given, instances_given, block_given;
-	bool window_given;
+	double horizon_s, reserve_gib;
+	int64_t jobs;
+	bool no_fast_forward, horizon_given, reserve_given, instances_given;
 
 	/* as understood */
 	struct trace_spec spec;

@@ -7,12 +7,19 @@
 #include "sim/options.h"
 #include "traces/trace.h"
 
-struct trace_select { /* zero it */
+/* Of the rate, where a command takes several, it takes care itself. Start from TRACE_SELECT_INIT.
+ */
+struct trace_select {
 	const char *columns, *window, *rate;
 	bool sort;
 	int64_t skip, limit, hash_block, seed;
 	double speed;
 };
+
+#define TRACE_SELECT_INIT                                                                          \
+	{                                                                                          \
+		.seed = 1                                                                          \
+	}
 
 /* Rows of an option table, for `struct trace_select *o`. */
 #define TRACE_SELECT_ROWS(o)                                                                       \
@@ -44,11 +51,6 @@ struct trace_select { /* zero it */
 		 .value = &(o)->window,                                                            \
 		 .arg = "FROM:TO",                                                                 \
 		 .help = "only rows that arrive in these seconds after the file's first row"},     \
-		{.name = "rate",                                                                   \
-		 .kind = OPTION_TEXT,                                                              \
-		 .value = &(o)->rate,                                                              \
-		 .arg = "RPS",                                                                     \
-		 .help = "scale the gaps to this rate; inf: all arrive at once"},                  \
 		{.name = "speed",                                                                  \
 		 .kind = OPTION_REAL,                                                              \
 		 .value = &(o)->speed,                                                             \
@@ -65,7 +67,14 @@ struct trace_select { /* zero it */
 		 .help = "tokens a prefix hash stands for (default: the format's own)"},           \
 	{                                                                                          \
 		.name = "seed", .kind = OPTION_INT, .value = &(o)->seed, .arg = "S", .min = 0,     \
-		.max = 1e18, .help = "of a generator (default 0)"                                  \
+		.max = 1e18, .help = "of random streams (default 1)"                               \
+	}
+
+/* For a command that takes one rate. */
+#define TRACE_RATE_ROW(o)                                                                          \
+	{                                                                                          \
+		.name = "rate", .kind = OPTION_TEXT, .value = &(o)->rate, .arg = "RPS",            \
+		.help = "scale the gaps to this rate; inf: all arrive at once"                     \
 	}
 
 /* Everything but the source. -1: a sentence (wrong usage). */
