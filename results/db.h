@@ -26,7 +26,16 @@ enum db_owner {
  */
 sqlite3 *db_open(const char *path, int flags, struct err *e);
 
-/* Executes; a statement that finds the file busy is begun again until it is not. SQLite's code. */
+/*
+ * Opens the results file to write it, or creates it; others that do the same at the same time are
+ * waited for. The file of another program is refused and left as it is.
+ */
+sqlite3 *db_create(const char *path, struct err *e);
+
+/*
+ * Executes; where the file is busy the whole text is done again until it is not, so it is one
+ * statement or stands inside a transaction. SQLite's code.
+ */
 int db_exec(sqlite3 *db, const char *sql);
 
 /* Prepares; what fails here other than by the file's fault is a broken invariant. SQLite's code. */

@@ -1,11 +1,8 @@
 #include "results/store.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "results/db.h"
-#include "schema_sql.h" /* results/schema.sql, as bytes */
 
 enum insert { INSERT_REQUEST, INSERT_SAMPLE, INSERT_BIN, N_INSERTS };
 
@@ -41,88 +38,6 @@ struct store {
 	bool committed; /* nothing may follow */
 };
 
-/* --- opening ------------------------------------------------------------------------------------
- */
-
-/* In one transaction, so that others see no schema or all of it. -1 and a sentence. */
-static int create_schema(struct store *s, struct err *e)
-{
-	enum db_owner owner = DB_FOREIGN;
-
-	/* also shows that the file can be written, before hours go into a run */
-	if (db_exec(s->db, "BEGIN IMMEDIATE") || db_owner(s->db, &owner))
-		return db_fail(s->db, s->path, "cannot be written", e);
-	if (owner == DB_EMPTY && db_exec(s->db, schema_sql))
-		return db_fail(s->db, s->path, "its tables cannot be created", e);
-	if (owner != DB_EMPTY && owner != DB_OURS)
-		return db_refuse(s->path, owner, e);
-	if (db_exec(s->db, "COMMIT"))
-		return db_fail(s->db, s->path, "cannot be written", e);
-	return 0;
-}
-
-/* Switches to write-ahead logging: readers and the one writer then do not wait for each other. */
-static int switch_to_wal(struct store *s, struct err *e)
-{
-	sqlite3_stmt *mode;
-	int rc = db_exec(s->db, "PRAGMA journal_mode = WAL");
-	bool wal = false;
-
-	if (!rc)
-		rc = db_prepare(s->db, "PRAGMA journal_mode", &mode);
-	if (rc)
-		return db_fail(s->db, s->path, "cannot be written", e);
-	if (sqlite3_step(mode) == SQLITE_ROW)
-		wal = !strcmp((const char *)sqlite3_column_text(mode, 0), "wal");
-	sqlite3_finalize(mode);
-	if (!wal)
-		return err_set(e,
-			       "%s: no write-ahead log is possible there; name a file on a disk of "
-			       "this machine",
-			       s->path);
-	return 0;
-}
-
-/* SQLite's own sentence for a file that cannot be created is about reading it. */
-static int check_folder(const char *path, struct err *e)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder;
-	int number;
-
-	if (!access(path, F_OK))
-		return 0;
-	folder = xstrdup(slash ? path : ".");
-	if (slash)
-		folder[slash == path ? 1 : slash - path] = '\0';
-	number = access(folder, W_OK | X_OK) ? errno : 0;
-	if (number)
-		err_set(e, "%s: cannot be created: folder %s: %s", path, folder, strerror(number));
-	free(folder);
-	return number ? -1 : 0;
-}
-
-static int open_file(struct store *s, struct err *e)
-{
-	enum db_owner owner = DB_FOREIGN;
-
-	if (check_folder(s->path, e))
-		return -1;
-	s->db = db_open(s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
-	if (!s->db)
-		return -1;
-	/* before anything that would change a file of somebody else's */
-	if (db_owner(s->db, &owner))
-		return db_fail(s->db, s->path, "cannot be read", e);
-	if (owner != DB_EMPTY && owner != DB_OURS)
-		return db_refuse(s->path, owner, e);
-	if (sqlite3_db_readonly(s->db, "main") == 1)
-		return err_set(e, "%s: cannot be written: the file is read-only", s->path);
-	if (switch_to_wal(s, e))
-		return -1;
-	return create_schema(s, e);
-}
-
 /*
  * The database without a name is a temporary file that is already deleted: it goes with the
  * process. Memory holds 2 MB of it. Nothing needs to be rolled back in it: a failure is the end of
@@ -130,11 +45,17 @@ static int open_file(struct store *s, struct err *e)
  */
 static int open_spill(struct store *s, struct err *e)
 {
-	int rc = db_exec(s->db, "PRAGMA temp_store = FILE;"
-				"ATTACH '' AS spill;"
-				"PRAGMA spill.journal_mode = OFF;"
-				"PRAGMA spill.synchronous = OFF;");
+	/* one by one: db_exec() may do a whole text again */
+	static const char *const settings[] = {
+		"PRAGMA temp_store = FILE",
+		"ATTACH '' AS spill",
+		"PRAGMA spill.journal_mode = OFF",
+		"PRAGMA spill.synchronous = OFF",
+	};
+	int rc = SQLITE_OK;
 
+	for (size_t i = 0; i < sizeof settings / sizeof settings[0] && !rc; i++)
+		rc = db_exec(s->db, settings[i]);
 	for (int i = 0; i < N_INSERTS && !rc; i++) {
 		const struct spill *t = &spills[i];
 		sqlite3_str *sql = sqlite3_str_new(s->db);
@@ -167,7 +88,8 @@ struct store *store_open(const char *path, struct err *e)
 	struct store *s = xcalloc(1, sizeof *s);
 
 	s->path = xstrdup(path);
-	if (!open_file(s, e) && !open_spill(s, e))
+	s->db = db_create(path, e);
+	if (s->db && !open_spill(s, e))
 		return s;
 	store_close(s);
 	return NULL;
