@@ -211,6 +211,11 @@ static int64_t waiting(const struct sim *s)
 	return p->ready.n;
 }
 
+static void close_pools(struct sim *s)
+{
+	account_bound(s, s->shape_state);
+}
+
 const struct shape_ops shape_disaggregated = {
 	.name = "disaggregated",
 	.summary = "prefill and decode in pools of instances of their own, as DistServe",
@@ -222,4 +227,5 @@ const struct shape_ops shape_disaggregated = {
 	.transfer = transfer,
 	.pull = pull,
 	.waiting = waiting,
+	.close = close_pools,
 };

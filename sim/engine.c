@@ -359,6 +359,8 @@ static void unfinished(struct sim *s)
 		run_close(&s->instances[i], s->now_ns);
 		instance_account_bound(&s->instances[i], s->now_ns);
 	}
+	if (s->shape->close)
+		s->shape->close(s);
 	struct job **left = job_pool_all(&s->jobs, &n);
 
 	if (n > 0 && !s->cut_off) {

@@ -28,6 +28,8 @@ struct shape_ops {
 	void (*pull)(struct sim *s);
 	/* Requests that wait between instances. May be NULL. */
 	int64_t (*waiting)(const struct sim *s);
+	/* The simulation ends now: what is counted by time counts up to here. May be NULL. */
+	void (*close)(struct sim *s);
 };
 
 extern const struct shape_ops shape_single, shape_disaggregated;
