@@ -48,7 +48,7 @@ static void test_version(void **state)
 {
 	(void)state;
 	struct run_output o = testing_run("--version");
-	assert_i64(o.code, 0);
+	assert_exit(o, 0);
 	assert_string_equal(o.out, "omnibus " OMNIBUS_VERSION "\n");
 	assert_string_equal(o.err, "");
 	testing_run_free(&o);
@@ -61,11 +61,11 @@ static void test_usage(void **state)
 {
 	(void)state;
 	struct run_output help = testing_run("--help"), none = testing_run(" ");
-	assert_i64(help.code, 0);
+	assert_exit(help, 0);
 	assert_string_equal(help.err, "");
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		assert_contains(help.out, commands[i], "--help");
-	assert_i64(none.code, 2);
+	assert_exit(none, 2);
 	assert_string_equal(none.out, "");
 	assert_string_equal(none.err, help.out);
 	testing_run_free(&help);
@@ -94,7 +94,7 @@ static void test_help_of_every_command(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(promised) / sizeof(*promised); i++) {
 		struct run_output o = testing_run("%s --help", promised[i].command);
-		assert_i64(o.code, 0);
+		assert_exit(o, 0);
 		assert_string_equal(o.err, "");
 		assert_contains(o.out, "usage: omnibus ", promised[i].command);
 		char copy[512], *rest = NULL;
@@ -269,7 +269,7 @@ static void test_stdout_is_the_result(void **state)
 	struct run_output one = testing_run("run %s %s --jobs 1", trace, run_options);
 	struct run_output two = testing_run("run %s %s --jobs 2", trace, run_options);
 	struct run_output piped = testing_run("run - %s < %s", run_options, trace);
-	assert_i64(one.code, 0);
+	assert_exit(one, 0);
 	assert_i64(count_lines(one.out), 1 + 4 * 2);
 	assert_i64(strncmp(one.out, "run_id,policy,params,times,model,device,requests,", 49), 0);
 	assert_string_equal(two.out, one.out);
@@ -290,7 +290,7 @@ static void test_full_disk(void **state)
 		skip();
 	}
 	struct run_output o = testing_run("list models > /dev/full");
-	assert_i64(o.code, 1);
+	assert_exit(o, 1);
 	assert_i64(count_lines(o.err), 1);
 	testing_run_free(&o);
 }
@@ -301,8 +301,8 @@ static void test_run_then_compare(void **state)
 	const char *db = testing_path("runs.db");
 	struct run_output run = testing_run("run %s %s --db %s", small_trace(), run_options, db);
 	struct run_output compare = testing_run("compare --db %s -o csv", db);
-	assert_i64(run.code, 0);
-	assert_i64(compare.code, 0);
+	assert_exit(run, 0);
+	assert_exit(compare, 0);
 	assert_string_equal(compare.out, run.out);
 	testing_run_free(&run);
 	testing_run_free(&compare);

@@ -215,3 +215,12 @@ void testing_run_free(struct run_output *o)
 	free(o->err);
 	*o = (struct run_output){0};
 }
+
+void testing_exit(const struct run_output *o, int want, const char *what, const char *file,
+		  int line)
+{
+	if (o->code == want)
+		return;
+	print_error("%s exited with %d, not %d, and said: %s\n", what, o->code, want, o->err);
+	_fail(file, line);
+}

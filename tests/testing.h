@@ -65,5 +65,9 @@ struct run_output {
 };
 struct run_output testing_run(const char *args_fmt, ...) __attribute__((format(printf, 1, 2)));
 void testing_run_free(struct run_output *o);
+/* The exit code; prints what the program said on stderr otherwise. */
+#define assert_exit(o, want) testing_exit(&(o), want, #o, __FILE__, __LINE__)
+void testing_exit(const struct run_output *o, int want, const char *what, const char *file,
+		  int line);
 
 #endif
