@@ -1,4 +1,5 @@
 #include "calibrate/cost.h"
+#include "calibrate/curve.h"
 #include <math.h>
 
 enum { MAX_GEMMS = 16 };
@@ -10,15 +11,15 @@ struct gemm {
 
 struct cost {
 	struct executor x;
-	struct gemm linear[MAX_GEMMS], head;
+	struct curve linear; /* every GEMM of every layer but experts, and the all-reduces */
+	struct gemm head;
 	struct gemm
 		experts[2]; /* all of a layer in one grouped kernel; weight_ns is of one expert */
-	int n_linear, n_experts;
-	double expert_count, log_miss;	 /* log(1 - active / experts): a token misses an expert */
-	double reduce_ns, reduce_tok_ns; /* all-reduces of all layers: constant, a token */
-	double attend_ns;		 /* constant of the attention kernels of all layers */
-	double ctx_ns;			 /* decode attention, a token of context */
-	double pair_ns;			 /* prefill attention, half a (query, key) pair */
+	int n_experts;
+	double expert_count, log_miss; /* log(1 - active / experts): a token misses an expert */
+	double attend_ns;	       /* constant of the attention kernels of all layers */
+	double ctx_ns;		       /* decode attention, a token of context */
+	double pair_ns;		       /* prefill attention, half a (query, key) pair */
 };
 
 /* With `times` its weights read: the experts reached, or 1. */
@@ -37,15 +38,13 @@ static double experts_read(const struct cost *c, double n)
 
 static double linear_ns(const struct cost *c, int64_t tok)
 {
-	double rows = (double)tok, ns = 0;
-	for (int i = 0; i < c->n_linear; i++)
-		ns += gemm_ns(&c->linear[i], rows, 1);
+	double rows = (double)tok, ns = curve_at(&c->linear, rows);
 	if (c->n_experts) {
 		double read = experts_read(c, rows);
 		for (int i = 0; i < c->n_experts; i++)
 			ns += gemm_ns(&c->experts[i], rows, read);
 	}
-	return ns + (c->reduce_ns + c->reduce_tok_ns * rows);
+	return ns;
 }
 
 /* All of a step but the context of its decodes. */
@@ -118,16 +117,19 @@ struct build {
 	const struct model *m;
 	const struct device *d;
 	int64_t tp;
+	struct gemm linear[MAX_GEMMS];
+	int n_linear;
+	double reduce_ns, reduce_tok_ns; /* all-reduces of all layers: constant, a token */
 };
 
-static void add(const struct build *b, int64_t count, int64_t k, int64_t n)
+static void add(struct build *b, int64_t count, int64_t k, int64_t n)
 {
-	CHECK(b->c->n_linear < MAX_GEMMS, "%d GEMMs, room for %d", b->c->n_linear, MAX_GEMMS);
+	CHECK(b->n_linear < MAX_GEMMS, "%d GEMMs, room for %d", b->n_linear, MAX_GEMMS);
 	if (count > 0 && k > 0 && n > 0)
-		b->c->linear[b->c->n_linear++] = gemm_of(b->m, b->d, count, k, n);
+		b->linear[b->n_linear++] = gemm_of(b->m, b->d, count, k, n);
 }
 
-static void add_gqa(const struct build *b)
+static void add_gqa(struct build *b)
 {
 	const struct model *m = b->m;
 	int64_t q = m->heads / b->tp * m->head_dim;
@@ -138,7 +140,7 @@ static void add_gqa(const struct build *b)
 
 /* Down-projections in one GEMM; kv_b as one, whether it is absorbed into q and o (decode) or not.
  */
-static void add_mla(const struct build *b)
+static void add_mla(struct build *b)
 {
 	const struct model *m = b->m;
 	int64_t heads = m->heads / b->tp, q = heads * (m->nope_dim + m->rope_dim);
@@ -148,7 +150,7 @@ static void add_mla(const struct build *b)
 	add(b, m->layers, heads * m->v_dim, m->hidden);
 }
 
-static void add_mlp(const struct build *b, int64_t count, int64_t width)
+static void add_mlp(struct build *b, int64_t count, int64_t width)
 {
 	add(b, count, b->m->hidden, (b->m->gated ? 2 : 1) * width);
 	add(b, count, width, b->m->hidden);
@@ -162,7 +164,7 @@ static struct gemm expert_gemm(const struct build *b, int64_t count, int64_t k, 
 	return g;
 }
 
-static void add_experts(const struct build *b, int64_t count)
+static void add_experts(struct build *b, int64_t count)
 {
 	const struct model *m = b->m;
 	int64_t width = m->expert_inter / b->tp;
@@ -176,14 +178,14 @@ static void add_experts(const struct build *b, int64_t count)
 }
 
 /* Two ring all-reduces a layer over the activations of every token. */
-static void set_reduce(const struct build *b)
+static void set_reduce(struct build *b)
 {
 	double tp = (double)b->tp, calls = 2 * (double)b->m->layers;
 	double bytes = (double)(b->m->hidden * b->m->dtype_bytes);
 	if (b->tp == 1)
 		return;
-	b->c->reduce_ns = calls * b->d->link_latency_ns;
-	b->c->reduce_tok_ns = calls * 2 * (tp - 1) / tp * bytes / b->d->link_bytes_s * 1e9;
+	b->reduce_ns = calls * b->d->link_latency_ns;
+	b->reduce_tok_ns = calls * 2 * (tp - 1) / tp * bytes / b->d->link_bytes_s * 1e9;
 }
 
 static void set_attention(const struct build *b, int64_t kv_bits)
@@ -204,11 +206,47 @@ static void set_attention(const struct build *b, int64_t kv_bits)
 	b->c->pair_ns = layers * 2 * heads * prefill / flops_s * 1e9 / 2;
 }
 
+/* The sum over all GEMMs, which each bend once, where compute outgrows memory. */
+static double sum_ns(const struct build *b, double rows)
+{
+	double ns = b->reduce_ns + b->reduce_tok_ns * rows;
+	for (int i = 0; i < b->n_linear; i++)
+		ns += gemm_ns(&b->linear[i], rows, 1);
+	return ns;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* The sum as a curve: exact, since its points are where it bends. */
+static void compile_linear(const struct build *b)
+{
+	double bend[MAX_GEMMS + 2];
+	struct curve_point points[MAX_GEMMS + 2];
+	size_t n = 0, kept = 0;
+	bend[n++] = 1;
+	for (int i = 0; i < b->n_linear; i++) {
+		const struct gemm *g = &b->linear[i];
+		if (g->flop_ns > g->row_ns)
+			bend[n++] = g->weight_ns / (g->flop_ns - g->row_ns);
+	}
+	qsort(bend, n, sizeof(bend[0]), by_value);
+	bend[n] = 2 * bend[n - 1] + 1; /* the last piece goes on beyond it */
+	n++;
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || bend[i] > points[kept - 1].tok)
+			points[kept++] = (struct curve_point){bend[i], sum_ns(b, bend[i])};
+	curve_init(&b->c->linear, points, kept);
+}
+
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
 				  const struct cost_want *w)
 {
 	struct cost *c = xcalloc(1, sizeof(*c));
-	const struct build b = {.c = c, .m = m, .d = d, .tp = w->tp};
+	struct build b = {.c = c, .m = m, .d = d, .tp = w->tp};
 	int64_t dense = m->experts ? m->dense_layers : m->layers;
 	c->x = (struct executor){.ops = &predict_ops, .notes = "roofline"};
 	if (m->attention == ATTENTION_MLA)
@@ -220,6 +258,7 @@ struct executor *cost_predict_new(const struct model *m, const struct device *d,
 		add_experts(&b, m->layers - dense);
 	c->head = gemm_of(m, d, 1, m->hidden, (m->vocab + w->tp - 1) / w->tp);
 	set_reduce(&b);
+	compile_linear(&b);
 	set_attention(&b, w->kv_bits);
 	return &c->x;
 }

@@ -52,9 +52,9 @@ bool agenda_next(struct agenda *a, int64_t *t_ns, enum event_kind *kind, uint32_
 {
 	uint32_t slot = a->winner[1];
 
-	*t_ns = a->t_ns[slot];
-	if (*t_ns == INT64_MAX)
+	if (a->t_ns[slot] == INT64_MAX)
 		return false;
+	*t_ns = a->t_ns[slot];
 	*kind = (enum event_kind)(slot / a->instances);
 	*index = slot % a->instances;
 	set(a, slot, INT64_MAX);
