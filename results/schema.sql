@@ -25,7 +25,7 @@ CREATE TABLE run (
 	router TEXT,                 -- how requests are spread over instances
 	trace TEXT,                  -- file or generator, as the user named it
 	trace_format TEXT,           -- format it was read as
-	trace_hash TEXT,             -- of the requests as simulated, 16 hex digits
+	trace_hash TEXT,             -- of the rows taken, before --rate and --speed, 16 hex digits
 	trace_rows INTEGER,          -- rows of the trace that were read
 	skipped_zero INTEGER,        -- rows skipped because they have no output token
 	skipped_zero_prompt INTEGER, -- rows skipped because they have no prompt token
@@ -47,7 +47,7 @@ CREATE TABLE run (
 	max_tokens TEXT,             -- --max-tokens: a number, model or output
 	kv_blocks INTEGER,           -- KV blocks of an instance
 	block_tok INTEGER,           -- slots of a block, tokens
-	kv_token_bytes INTEGER,      -- KV bytes a token, on all devices of an instance together
+	kv_token_bytes INTEGER,      -- KV bytes a token, on one device
 	utilization REAL,            -- --utilization, share of the device memory used
 	reserve_bytes INTEGER,       -- --reserve, kept for activations
 	slo_ttft_s REAL,             -- --slo targets; NULL: none
@@ -102,6 +102,7 @@ CREATE TABLE metric (
 	                             -- than 5% of the offered rate
 	throughput_steady_rps REAL,  -- completed requests a second, ramp and drain cut
 	recomputed_tok INTEGER,      -- tokens prefilled again after preemptions
+	devices INTEGER,             -- that all instances need together
 	percentiles TEXT             -- exact or histogram (ITL always is one), within 0.1%
 );
 
@@ -155,7 +156,7 @@ SELECT
 	e2e_mean_s, e2e_p50_s, e2e_p99_s,
 	norm_latency_mean_s, queue_mean_s, queue_p99_s,
 	preemptions, steps, makespan_s, kv_util_mean, batch_mean, bound, saturated,
-	throughput_steady_rps, recomputed_tok, percentiles, notes
+	throughput_steady_rps, recomputed_tok, devices, percentiles, notes
 FROM run JOIN metric ON metric.run_id = run.id;
 
 -- One row a stored request with its latencies, and whether it met each target of its run: 1 or 0,

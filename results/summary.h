@@ -28,6 +28,7 @@ struct summary {
 	/* after the columns every reader knows */
 	double throughput_steady_rps; /* ramp and drain cut */
 	int64_t recomputed_tok;	      /* tokens prefilled again after preemptions */
+	int64_t devices;	      /* that all instances need */
 	char percentiles[16];	      /* "exact" or "histogram" (all but ITL, which always is) */
 	char notes[128];	      /* "oracle", "roofline", ...; space separated */
 };

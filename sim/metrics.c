@@ -140,7 +140,7 @@ static int64_t saturated(const struct metrics *m, double offered_rps)
 		x[n] = (double)(m->backlog[i].t_ns - half_ns) / NS;
 		y[n++] = (double)m->backlog[i].waiting;
 	}
-	if (n < 10 || isnan(offered_rps))
+	if (n < 10 || !isfinite(offered_rps))
 		return FIELD_NULL_INT;
 	gsl_fit_linear(x, 1, y, 1, n, &c0, &c1, &cov00, &cov01, &cov11, &sumsq);
 	return c1 > 0.05 * offered_rps;
@@ -171,7 +171,9 @@ static void fill_rates(const struct metrics *m, struct summary *s)
 	double span_s = m->completed ? (double)(m->last_finish_ns - m->first_arrive_ns) / NS : NAN;
 
 	s->makespan_s = span_s;
-	s->offered_rps = per_second((double)(m->requests - 1), m->requests > 1 ? arrive_s : 0);
+	s->offered_rps = m->requests < 2 ? NAN
+			 : arrive_s > 0	 ? (double)(m->requests - 1) / arrive_s
+					 : INFINITY;
 	s->throughput_rps = per_second((double)m->completed, span_s);
 	s->output_tps = per_second((double)m->output_tok, span_s);
 	s->throughput_steady_rps = steady_rps(m);

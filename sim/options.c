@@ -158,6 +158,7 @@ static int store(const struct option_row *row, const char *text, struct err *e)
 	}
 	}
 	CHECK(0, "option --%s has kind %d", row->name, (int)row->kind);
+	return -1;
 }
 
 static int take(struct parse *p, const struct option_row *row, struct err *e)

@@ -209,6 +209,17 @@ static void fill_memory_info(const struct replay *r, const struct resources *res
 	i->reserve_bytes = budget ? res->budget[0].reserve_bytes : FIELD_NULL_INT;
 }
 
+static int64_t count_devices(const struct replay *r)
+{
+	const struct disaggregated_params *d = &r->choice->shape;
+	int64_t tp = r->options->memory.tp;
+
+	if (!r->choice->disaggregated)
+		return r->options->instances * tp;
+	return d->prefill * (d->prefill_tp ? d->prefill_tp : tp) +
+	       d->decode * (d->decode_tp ? d->decode_tp : tp);
+}
+
 static void fill_info(struct replay *r, const struct resources *res)
 {
 	const struct run_options *o = r->options;
@@ -219,6 +230,7 @@ static void fill_info(struct replay *r, const struct resources *res)
 	snprintf(s->params, sizeof(s->params), "%s", r->choice->params);
 	snprintf(s->model, sizeof(s->model), "%s", o->has_model ? o->model.name : "");
 	snprintf(s->device, sizeof(s->device), "%s", o->has_device ? o->device->name : "");
+	s->devices = count_devices(r);
 	snprintf(i->policy, sizeof(i->policy), "%s", s->policy);
 	snprintf(i->params, sizeof(i->params), "%s", s->params);
 	snprintf(i->model, sizeof(i->model), "%s", s->model);
