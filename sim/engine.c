@@ -383,7 +383,8 @@ static const char *bound_name(const struct sim *s)
 
 	memcpy(total, s->bound_ns, sizeof(total));
 	for (int b = 0; b < N_BOUNDS; b++) {
-		for (uint32_t i = 0; i < s->n; i++)
+		/* that nothing waits says something only of instances that arrivals go to */
+		for (uint32_t i = 0; i < (b == BOUND_ARRIVALS ? s->n_entry : s->n); i++)
 			total[b] += s->instances[i].stats.bound_ns[b];
 		if (total[b] > total[most])
 			most = b;
