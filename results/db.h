@@ -27,6 +27,12 @@ enum db_owner {
 sqlite3 *db_open(const char *path, int flags, struct err *e);
 
 /*
+ * Can the results file be written, or created? Looked at before hours go into a run; a file that is
+ * not there does not come into being.
+ */
+int db_check(const char *path, struct err *e);
+
+/*
  * Opens the results file to write it, or creates it; others that do the same at the same time are
  * waited for. The file of another program is refused and left as it is.
  */

@@ -12,7 +12,6 @@ static int create_schema(sqlite3 *db, const char *path, struct err *e)
 {
 	enum db_owner owner = DB_FOREIGN;
 
-	/* also shows that the file can be written, before hours go into a run */
 	if (db_exec(db, "BEGIN IMMEDIATE") || db_owner(db, &owner))
 		return db_fail(db, path, "cannot be written", e);
 	if (owner == DB_EMPTY && db_exec(db, schema_sql))
@@ -65,18 +64,46 @@ static int check_folder(const char *path, struct err *e)
 	return number ? -1 : 0;
 }
 
-static int prepare_file(sqlite3 *db, const char *path, struct err *e)
+/* Before anything that would change a file of somebody else's. */
+static int check_owner(sqlite3 *db, const char *path, struct err *e)
 {
 	enum db_owner owner = DB_FOREIGN;
 
-	/* before anything that would change a file of somebody else's */
 	if (db_owner(db, &owner))
 		return db_fail(db, path, "cannot be read", e);
 	if (owner != DB_EMPTY && owner != DB_OURS)
 		return db_refuse(path, owner, e);
 	if (sqlite3_db_readonly(db, "main") == 1)
 		return err_set(e, "%s: cannot be written: the file is read-only", path);
-	return switch_to_wal(db, path, e) ? -1 : create_schema(db, path, e);
+	return 0;
+}
+
+static int check_writing(sqlite3 *db, const char *path, struct err *e)
+{
+	if (check_owner(db, path, e))
+		return -1;
+	if (db_exec(db, "BEGIN IMMEDIATE") || db_exec(db, "ROLLBACK"))
+		return db_fail(db, path, "cannot be written", e);
+	return 0;
+}
+
+int db_check(const char *path, struct err *e)
+{
+	sqlite3 *db;
+	int rc;
+
+	if (!path[0] || !strcmp(path, ":memory:"))
+		return err_set(e, "'%s': no write-ahead log is possible there; name a file", path);
+	if (check_folder(path, e))
+		return -1;
+	if (access(path, F_OK))
+		return 0; /* db_create() makes it when there is something to write */
+	db = db_open(path, SQLITE_OPEN_READWRITE, e);
+	if (!db)
+		return -1;
+	rc = check_writing(db, path, e);
+	sqlite3_close(db);
+	return rc;
 }
 
 sqlite3 *db_create(const char *path, struct err *e)
@@ -86,7 +113,9 @@ sqlite3 *db_create(const char *path, struct err *e)
 	if (check_folder(path, e))
 		return NULL;
 	db = db_open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
-	if (!db || !prepare_file(db, path, e))
+	if (!db)
+		return NULL;
+	if (!check_owner(db, path, e) && !switch_to_wal(db, path, e) && !create_schema(db, path, e))
 		return db;
 	sqlite3_close(db);
 	return NULL;

@@ -31,8 +31,9 @@ static const struct spill {
 };
 
 struct store {
-	sqlite3 *db;
+	sqlite3 *db; /* the spill; the results file is attached to it as `file` for the commit */
 	char *path;
+	bool attached;
 	sqlite3_stmt *inserts[N_INSERTS];
 	bool failed;	/* the spilled rows are not complete: no commit any more */
 	bool committed; /* nothing may follow */
@@ -48,9 +49,8 @@ static int open_spill(struct store *s, struct err *e)
 	/* one by one: db_exec() may do a whole text again */
 	static const char *const settings[] = {
 		"PRAGMA temp_store = FILE",
-		"ATTACH '' AS spill",
-		"PRAGMA spill.journal_mode = OFF",
-		"PRAGMA spill.synchronous = OFF",
+		"PRAGMA main.journal_mode = OFF",
+		"PRAGMA main.synchronous = OFF",
 	};
 	int rc = SQLITE_OK;
 
@@ -61,7 +61,7 @@ static int open_spill(struct store *s, struct err *e)
 		sqlite3_str *sql = sqlite3_str_new(s->db);
 		char *text;
 
-		sqlite3_str_appendf(sql, "CREATE TABLE spill.%s(%s%s)", t->table,
+		sqlite3_str_appendf(sql, "CREATE TABLE main.%s(%s%s)", t->table,
 				    t->key ? t->key : "",
 				    t->key ? strchr(t->columns, ',') : t->columns);
 		text = sqlite3_str_finish(sql);
@@ -70,7 +70,7 @@ static int open_spill(struct store *s, struct err *e)
 		if (rc)
 			break;
 		sql = sqlite3_str_new(s->db);
-		sqlite3_str_appendf(sql, "INSERT INTO spill.%s VALUES (?", t->table);
+		sqlite3_str_appendf(sql, "INSERT INTO main.%s VALUES (?", t->table);
 		for (int k = 1; k < t->n_columns; k++)
 			sqlite3_str_appendall(sql, ",?");
 		sqlite3_str_appendall(sql, ")");
@@ -79,7 +79,7 @@ static int open_spill(struct store *s, struct err *e)
 		sqlite3_free(text);
 	}
 	if (!rc)
-		rc = db_exec(s->db, "BEGIN"); /* touches the spill only; ends in store_commit() */
+		rc = db_exec(s->db, "BEGIN"); /* ends in store_commit() */
 	return rc ? db_fail(s->db, s->path, "its temporary database cannot be created", e) : 0;
 }
 
@@ -88,9 +88,11 @@ struct store *store_open(const char *path, struct err *e)
 	struct store *s = xcalloc(1, sizeof *s);
 
 	s->path = xstrdup(path);
-	s->db = db_create(path, e);
-	if (s->db && !open_spill(s, e))
-		return s;
+	if (!db_check(path, e)) {
+		s->db = db_open("", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e);
+		if (s->db && !open_spill(s, e))
+			return s;
+	}
 	store_close(s);
 	return NULL;
 }
@@ -234,7 +236,7 @@ static int prepare_insert(struct store *s, const char *table, const char *more,
 		n += *p == ',';
 	for (const struct field *f = fields; f->name; f++)
 		n += !skip || !skip(f->name);
-	sqlite3_str_appendf(sql, "INSERT INTO main.%s (", table);
+	sqlite3_str_appendf(sql, "INSERT INTO file.%s (", table);
 	db_names(sql, fields, skip);
 	sqlite3_str_appendf(sql, ",%s) VALUES (?", more);
 	while (--n > 0)
@@ -282,8 +284,8 @@ static int copy_rows(struct store *s, int64_t run_id)
 
 	for (int i = 0; i < N_INSERTS && !rc; i++) {
 		const struct spill *t = &spills[i];
-		char *sql = sqlite3_mprintf("INSERT INTO main.%s (run_id,%s) "
-					    "SELECT %lld,%s FROM spill.%s ORDER BY %s",
+		char *sql = sqlite3_mprintf("INSERT INTO file.%s (run_id,%s) "
+					    "SELECT %lld,%s FROM main.%s ORDER BY %s",
 					    t->table, t->columns, (long long)run_id, t->columns,
 					    t->table, t->order);
 
@@ -291,6 +293,23 @@ static int copy_rows(struct store *s, int64_t run_id)
 		sqlite3_free(sql);
 	}
 	return rc;
+}
+
+/* Creates the results file where it is not there yet. */
+static int attach_file(struct store *s, struct err *e)
+{
+	sqlite3 *db = s->attached ? NULL : db_create(s->path, e);
+	char *sql;
+
+	if (s->attached)
+		return 0;
+	if (!db)
+		return -1;
+	sql = sqlite3_mprintf("ATTACH %Q AS file", s->path);
+	s->attached = db_exec(s->db, sql) == SQLITE_OK;
+	sqlite3_free(sql);
+	sqlite3_close(db);
+	return s->attached ? 0 : db_fail(s->db, s->path, "cannot be opened", e);
 }
 
 int store_commit(struct store *s, const struct run_info *info, struct summary *sum,
@@ -305,6 +324,8 @@ int store_commit(struct store *s, const struct run_info *info, struct summary *s
 			       s->path);
 	if (!sqlite3_get_autocommit(s->db))
 		rc = db_exec(s->db, "COMMIT"); /* of the spill */
+	if (!rc && attach_file(s, e))
+		return -1;
 	if (!rc)
 		rc = db_exec(s->db, "BEGIN IMMEDIATE");
 	if (!rc)

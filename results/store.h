@@ -39,7 +39,7 @@ struct histogram_bin {
 
 struct store; /* one run being stored, with a connection of its own; one thread at a time */
 
-/* Opens (or creates) the file and checks that it is ours and can be written. */
+/* Checks that the file is ours and can be written. It is created by the commit, not before. */
 struct store *store_open(const char *path, struct err *e);
 int store_record(struct store *s, const struct record *r, struct err *e);
 int store_sample(struct store *s, const struct sample *p, struct err *e);

@@ -1,4 +1,5 @@
 /* `omnibus compare`, as people call it. */
+#include "results/db.h"
 #include "tests/stored.h"
 
 #include "results/stats.h"
@@ -148,7 +149,7 @@ static void test_reads_only(void **state)
 	assert_i64(stat(empty, &st), 0);
 	assert_i64(st.st_size, 0);
 	assert_run(testing_run("compare --db %s", text), 1, "", "not a SQLite database");
-	store_close(store_open(no_runs, &e));
+	sqlite3_close(db_create(no_runs, &e));
 	assert_run(testing_run("compare --db %s", no_runs), 1, "", "it holds no run yet");
 	snprintf(command, sizeof command, "cp '%s' '%s'", path, copy);
 	assert_i64(system(command), 0);

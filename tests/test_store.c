@@ -1,4 +1,5 @@
 /* What is in the file: every field, NULLs, views; and which files are refused. */
+#include "results/db.h"
 #include "tests/stored.h"
 
 #include <math.h>
@@ -160,15 +161,37 @@ static void check_columns(const char *path, const char *table, const char *first
 	free(got);
 }
 
+/* Without a commit there is no file, and one that is empty stays so. */
+static void test_no_file_before_the_commit(void **state)
+{
+	const char *path = testing_path("late.db"), *empty = testing_file("still-empty.db", "");
+	struct run_info info = {0};
+	struct summary sum = {0};
+	struct stat st;
+	struct err e;
+	struct store *s = store_open(path, &e), *t = store_open(empty, &e);
+
+	(void)state;
+	assert_non_null(s);
+	assert_non_null(t);
+	assert_fine(stored_rows(s, 10, &e), e);
+	store_close(t);
+	assert_i64(stat(empty, &st), 0);
+	assert_i64(st.st_size, 0);
+	assert_i64(access(path, F_OK), -1);
+	assert_fine(store_commit(s, &info, &sum, "", 0, &e), e);
+	store_close(s);
+	assert_query(path, "SELECT count(*) FROM request", "10");
+}
+
 static void test_schema_agrees_with_the_fields(void **state)
 {
 	const char *path = testing_path("schema.db");
 	struct err e;
-	struct store *s = store_open(path, &e);
+	struct store *s;
 
 	(void)state;
-	assert_non_null(s);
-	store_close(s);
+	sqlite3_close(db_create(path, &e));
 	check_columns(path, "run", "id|INTEGER", run_info_fields, NULL,
 		      ";started|TEXT;wall_s|REAL");
 	check_columns(path, "metric", "run_id|INTEGER", summary_fields, run_info_fields, "");
@@ -287,9 +310,7 @@ static void test_files_that_are_not_ours(void **state)
 	s = store_open(empty, &e); /* as `touch` or mktemp make it: ours to fill */
 	assert_non_null(s);
 	store_close(s);
-	s = store_open(newer, &e);
-	assert_non_null(s);
-	store_close(s);
+	sqlite3_close(db_create(newer, &e));
 	assert_query(newer, "PRAGMA user_version = 2", "");
 	refuse(newer, "newer omnibus");
 }
@@ -360,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_every_field_comes_back),
 		cmocka_unit_test(test_nulls_and_infinity),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_no_file_before_the_commit),
 		cmocka_unit_test(test_schema_agrees_with_the_fields),
 		cmocka_unit_test(test_slo_view),
 		cmocka_unit_test(test_files_that_are_not_ours),
