@@ -220,7 +220,7 @@ int cmd_run(int argc, char **argv)
 	int code = 0, go = run_options_parse(&o, argc, argv, &e);
 
 	if (go < 0)
-		code = EXIT_USAGE;
+		code = o.input_failed ? EXIT_FAILED : EXIT_USAGE;
 	else if (go > 0 && run(&o, &e) < 0)
 		code = EXIT_FAILED;
 	if (code != 0)

@@ -94,13 +94,15 @@ static void set_defaults(struct run_options *o)
 
 static int add_rates(struct run_options *o, const char *text, struct err *e)
 {
-	char *copy = xstrdup(text), *rest = NULL;
+	char *copy = xstrdup(text);
 	int result = 0;
 
-	for (char *one = strtok_r(copy, ",", &rest); one && result == 0;
-	     one = strtok_r(NULL, ",", &rest)) {
+	for (char *one = copy, *rest; one && result == 0; one = rest) {
 		double rate = INFINITY;
 
+		rest = strchr(one, ',');
+		if (rest)
+			*rest++ = '\0';
 		if (strcmp(one, "inf") != 0)
 			result = parse_real(one, "--rate", 1e-9, 1e9, &rate, e);
 		o->rates = xrealloc(o->rates, (o->n_rates + 1) * sizeof(*o->rates));
@@ -115,10 +117,6 @@ static int set_rates(struct run_options *o, struct err *e)
 	for (size_t i = 0; i < o->rate_texts.n; i++)
 		if (add_rates(o, o->rate_texts.items[i], e) < 0)
 			return -1;
-	if (o->rate_texts.n > 0 && o->n_rates == 0)
-		return err_set(e,
-			       "--rate '%s' has no rate in it; expected requests a second or inf",
-			       o->rate_texts.items[0]);
 	if ((o->n_rates > 0) + (o->select.speed > 0) + (o->closed_loop > 0) > 1)
 		return err_set(e, "--rate, --speed and --closed-loop each say when requests "
 				  "arrive; give one of them");
@@ -148,6 +146,17 @@ static int set_choices(struct run_options *o, struct err *e)
 	return 0;
 }
 
+static int check_fixed(const char *params, struct err *e)
+{
+	char text[256];
+	struct executor *x = executor_fixed_new(params, text, sizeof(text), e);
+
+	if (!x)
+		return -1;
+	executor_free(x);
+	return 0;
+}
+
 static int set_executor(struct run_options *o, struct err *e)
 {
 	static const char *const names[] = {"predict", "fixed"};
@@ -156,7 +165,7 @@ static int set_executor(struct run_options *o, struct err *e)
 	if (n == 5 && !strncmp(o->executor_text, "fixed", n)) {
 		o->executor = EXECUTOR_FIXED;
 		o->executor_params = o->executor_text[n] ? o->executor_text + n + 1 : NULL;
-		return 0;
+		return check_fixed(o->executor_params, e);
 	}
 	if (!strcmp(o->executor_text, "predict"))
 		return 0;
@@ -165,19 +174,37 @@ static int set_executor(struct run_options *o, struct err *e)
 	return err_unknown(e, "executor", o->executor_text, names, 2);
 }
 
+static int check_tp(const struct run_options *o, struct err *e)
+{
+	if (!o->has_model)
+		return 0;
+	for (size_t i = 0; i < o->n_choices; i++) {
+		const struct disaggregated_params *d = &o->choices[i].shape;
+
+		if (!o->choices[i].disaggregated)
+			continue;
+		if ((d->prefill_tp && model_check_tp(&o->model, d->prefill_tp, e) < 0) ||
+		    (d->decode_tp && model_check_tp(&o->model, d->decode_tp, e) < 0))
+			return -1;
+	}
+	return model_check_tp(&o->model, o->memory.tp, e);
+}
+
 static int set_hardware(struct run_options *o, struct err *e)
 {
 	o->has_model = o->model_name != NULL;
 	o->has_device = o->device_name != NULL;
-	if (o->has_model && model_load(&o->model, o->model_name, e) < 0)
+	if (o->has_model && model_load(&o->model, o->model_name, e) < 0) {
+		o->input_failed = model_is_path(o->model_name);
 		return -1;
+	}
 	if (o->has_device && device_load(&o->device, o->device_name, e) < 0)
 		return -1;
 	if (o->executor == EXECUTOR_PREDICT && !(o->has_model && o->has_device))
 		return err_set(e,
 			       "-m MODEL and -d DEVICE are needed to predict step times (omnibus "
 			       "list models, omnibus list devices)");
-	if (o->has_model && model_check_tp(&o->model, o->memory.tp, e) < 0)
+	if (check_tp(o, e) < 0)
 		return -1;
 	if (!(o->memory.utilization > 0))
 		return err_set(e, "--utilization is %g; it must be above 0 and at most 1",
@@ -264,6 +291,8 @@ static int set_output(struct run_options *o, struct err *e)
 	if (format < 0)
 		return err_set(e, "-o '%s' is not md, csv or jsonl", o->format_text);
 	o->format = (enum format)format;
+	if (o->db && !o->db[0])
+		return err_set(e, "--db is empty; expected a file to store the runs in");
 	o->keep_all = !strcmp(o->requests_text, "all");
 	if (!o->keep_all && strcmp(o->requests_text, "none") != 0)
 		return err_set(e, "--requests '%s' is neither all nor none", o->requests_text);

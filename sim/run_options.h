@@ -40,6 +40,7 @@ struct run_options {
 	enum max_tokens_rule max_tokens_rule;
 	int64_t instances, max_tokens, max_model_len, closed_loop;
 	bool truncate, keep_all;
+	bool input_failed; /* what is wrong is in a file, not in the command line */
 	struct slo slo;
 	enum format format;
 };
