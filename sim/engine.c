@@ -41,11 +41,11 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
  */
 static void schedule_run(struct sim *s, struct instance *in)
 {
-	int64_t next = in->run.done + 1, step = in->run.limit;
+	int64_t next = in->run.done + 1, end_ns = in->run.limit_ns;
 
-	if (next < step && (s->c->step_by_step || run_step_ns(&in->run, next) < 2))
-		step = next;
-	agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, run_end_ns(&in->run, step));
+	if (next < in->run.limit && (s->c->step_by_step || run_step_ns(&in->run, next) < 2))
+		end_ns = run_end_ns(&in->run, next);
+	agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, end_ns);
 }
 
 /*
@@ -338,6 +338,15 @@ static void loop(struct sim *s)
 
 	while (!s->failed && agenda_time(&s->agenda) <= horizon_ns &&
 	       agenda_next(&s->agenda, &s->now_ns, &kind, &index)) {
+		if (s->now_ns > TIME_MAX_NS) {
+			s->failed = true;
+			err_set(s->err,
+				"policy %s: simulated time goes beyond 126 years; are arrivals, "
+				"step "
+				"costs or latencies in the right unit?",
+				s->c->choice->name);
+			break;
+		}
 		handle(s, kind, index);
 		while (s->plan_now >= 0)
 			plan_or_wait(s);

@@ -42,7 +42,8 @@ struct executor {
  * `fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=..`: a step takes step_ns +
  * prefill_tok_ns x prompt tokens + decode_seq_ns x decoding sequences + ctx_tok_ns x their context.
  * `text` is what follows "fixed:", or NULL. Returns NULL and a sentence for bad parameters. The
- * canonical text of the parameters goes to `canon` (PARAM text form), to be stored with the results.
+ * canonical text of the parameters goes to `canon` (PARAM text form), to be stored with the
+ * results.
  */
 struct executor *executor_fixed_new(const char *text, char *canon, size_t canon_size,
 				    struct err *e);

@@ -27,6 +27,7 @@ struct run {
 	struct decode_cost cost;
 	int64_t done, begun; /* steps ended and started so far, as accounted */
 	int64_t limit;	     /* the step after which the engine has to look: done <= limit */
+	int64_t limit_ns;    /* its end */
 };
 
 /* A step that is not part of a run. */

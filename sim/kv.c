@@ -4,6 +4,10 @@
 void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total)
 {
 	*kv = (struct kv){.block_tok = block_tok, .total = total, .host_total = host_total};
+	kv->shift = -1;
+	for (int i = 0; i < 62; i++)
+		if (block_tok == INT64_C(1) << i)
+			kv->shift = i;
 	kv->grow = xcalloc((size_t)block_tok, sizeof(*kv->grow));
 }
 
@@ -29,9 +33,9 @@ void kv_give(struct kv *kv, int64_t blocks)
 
 static int64_t *counter(struct kv *kv, int64_t slots, int64_t clock)
 {
-	int64_t at = (slots - clock) % kv->block_tok;
+	int64_t at = kv_offset(kv, clock) + slots - kv_div(kv, slots) * kv->block_tok;
 
-	return &kv->grow[at < 0 ? at + kv->block_tok : at];
+	return &kv->grow[at < kv->block_tok ? at : at - kv->block_tok];
 }
 
 void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock)
@@ -53,12 +57,9 @@ int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)
 {
 	int64_t b = kv->block_tok, free_blocks = kv_free(kv);
 
-	if (kv->growers == 0 || most <= 0)
+	if (most <= 0 || (kv_div(kv, most - 1) + 1) * kv->growers <= free_blocks)
 		return most;
 	int64_t turns = free_blocks / kv->growers; /* whole turns of the counters that fit */
-
-	if (turns > (most - 1) / b)
-		return most;
 	int64_t steps = turns * b;
 
 	free_blocks -= turns * kv->growers;
@@ -77,7 +78,7 @@ int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 
 	if (kv->growers == 0)
 		return used;
-	int64_t turns = steps / b, rest = steps % b;
+	int64_t turns = kv_div(kv, steps), rest = steps - turns * b;
 	int64_t taken = 0, sum = 0;	      /* of one turn of the counters, step by step */
 	int64_t rest_taken = 0, rest_sum = 0; /* of its first `rest` steps */
 	int64_t at = kv_offset(kv, clock);

@@ -13,18 +13,26 @@
 #include <stdint.h>
 
 struct kv {
-	int64_t block_tok, total, used; /* blocks; used + free = total, always */
-	int64_t host_total, host_used;	/* blocks of host memory for swapped requests */
-	int64_t *grow;			/* block_tok counters */
-	int64_t growers;		/* their sum */
+	int64_t block_tok;
+	int shift;		       /* block_tok = 1 << shift; -1: it is no power of two */
+	int64_t total, used;	       /* blocks; used + free = total, always */
+	int64_t host_total, host_used; /* blocks of host memory for swapped requests */
+	int64_t *grow;		       /* block_tok counters */
+	int64_t growers;	       /* their sum */
 };
 
 void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total);
 void kv_release(struct kv *kv);
 
+/* x / block_tok of x >= 0, without a division where it can be had without. */
+static inline int64_t kv_div(const struct kv *kv, int64_t x)
+{
+	return kv->shift >= 0 ? x >> kv->shift : x / kv->block_tok;
+}
+
 static inline int64_t kv_blocks(const struct kv *kv, int64_t tok)
 {
-	return tok <= 0 ? 0 : (tok - 1) / kv->block_tok + 1;
+	return tok <= 0 ? 0 : kv_div(kv, tok - 1) + 1;
 }
 
 static inline int64_t kv_free(const struct kv *kv)
@@ -43,7 +51,7 @@ void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock);
 /* The counter that the step starting at `clock` meets; each step later meets the one before it. */
 static inline int64_t kv_offset(const struct kv *kv, int64_t clock)
 {
-	int64_t at = clock % kv->block_tok;
+	int64_t at = clock - kv_div(kv, clock) * kv->block_tok;
 
 	return at ? kv->block_tok - at : 0;
 }

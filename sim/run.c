@@ -13,12 +13,16 @@ double run_step_ns(const struct run *r, int64_t j)
 	return r->cost.step_ns + r->cost.ctx_ns * (double)(r->ctx + r->b * (j - 1));
 }
 
-/* Steps of the run that lie within the present piece of the cost model. */
+/* Steps of the run that lie within the present piece of the cost model, and within exact sums. */
 static int64_t piece_steps(const struct run *r)
 {
-	if (r->cost.ctx_max == INT64_MAX || r->b == 0)
-		return INT64_MAX;
-	return r->cost.ctx_max < r->ctx ? 1 : (r->cost.ctx_max - r->ctx) / r->b + 1;
+	int64_t steps = RUN_STEPS_MAX;
+
+	if (r->cost.ctx_max < r->ctx)
+		return 1;
+	if (r->b > 0 && (r->cost.ctx_max - r->ctx) / r->b < steps)
+		steps = (r->cost.ctx_max - r->ctx) / r->b + 1;
+	return steps;
 }
 
 void run_set_limit(struct instance *in)
@@ -28,9 +32,10 @@ void run_set_limit(struct instance *in)
 
 	if (in->due.n > 0 && in->due.at[0].key - r->clock < limit)
 		limit = in->due.at[0].key - r->clock;
-	CHECK(limit >= r->done && limit < INT64_MAX, "limit %lld, %lld steps done",
-	      (long long)limit, (long long)r->done);
+	CHECK(limit >= r->done, "limit %lld, %lld steps done", (long long)limit,
+	      (long long)r->done);
 	r->limit = r->begun + kv_steps(&in->kv, r->clock + r->begun, limit - r->begun);
+	r->limit_ns = run_end_ns(r, r->limit);
 }
 
 /* Steps begun + 1 .. begun + n start: their blocks, and the sums over steps. */
@@ -48,7 +53,7 @@ static void begin_steps(struct instance *in, int64_t n)
 static void end_steps(struct instance *in, int64_t to)
 {
 	struct run *r = &in->run;
-	int64_t first = r->done + 1, end_ns = run_end_ns(r, to);
+	int64_t first = r->done + 1, end_ns = to == r->limit ? r->limit_ns : run_end_ns(r, to);
 
 	in->clock += to - r->done;
 	in->decode_ctx += (to - r->done) * r->b;
@@ -123,30 +128,46 @@ static double steps_within(const struct run *r, double t)
 }
 
 /*
- * The last step in [done, limit] that has ended at t_ns, or `done`. Of several that end just then
- * (they take less than a nanosecond) the first: the next starts after whatever else happens then.
+ * The first step in [done, limit] that ends at t_ns or later, and when. Of several that end just
+ * then (they take less than a nanosecond) the first: the next starts after whatever else happens
+ * then.
  */
+static int64_t reach(const struct run *r, int64_t t_ns, int64_t *end_ns)
+{
+	double guess = steps_within(r, (double)(t_ns - r->start_ns));
+	int64_t j = guess < (double)r->limit ? (int64_t)guess + 1 : r->limit;
+
+	if (j < r->done)
+		j = r->done;
+	if (j > r->limit)
+		j = r->limit;
+	*end_ns = run_end_ns(r, j);
+	/* the guess may be off by rounding: the closed form decides */
+	while (j < r->limit && *end_ns < t_ns)
+		*end_ns = run_end_ns(r, ++j);
+	while (j > r->done) {
+		int64_t before_ns = run_end_ns(r, j - 1);
+
+		if (before_ns < t_ns)
+			break;
+		*end_ns = before_ns;
+		j--;
+	}
+	return j;
+}
+
+/* The last step in [done, limit] that has ended at t_ns, or `done`. */
 static int64_t steps_ended(const struct run *r, int64_t t_ns)
 {
-	int64_t j = r->limit;
-
-	if (j == r->done)
-		return j;
-	int64_t limit_ns = run_end_ns(r, j);
+	int64_t end_ns;
 
 	/* most often asked just when the run ends; its last step took more than a nanosecond */
-	if (limit_ns < t_ns || (limit_ns == t_ns && run_step_ns(r, j) >= 2))
-		return j;
-	double guess = steps_within(r, (double)(t_ns - r->start_ns));
+	if (r->limit_ns < t_ns || r->limit == r->done ||
+	    (r->limit_ns == t_ns && run_step_ns(r, r->limit) >= 2))
+		return r->limit;
+	int64_t j = reach(r, t_ns, &end_ns);
 
-	/* the guess may be off by rounding: the closed form decides */
-	if (guess < (double)j)
-		j = guess > (double)r->done ? (int64_t)guess : r->done;
-	while (j > r->done && run_end_ns(r, j) >= t_ns)
-		j--;
-	while (j < r->limit && run_end_ns(r, j + 1) < t_ns)
-		j++;
-	return j < r->limit && run_end_ns(r, j + 1) == t_ns ? j + 1 : j;
+	return j > r->done && end_ns > t_ns ? j - 1 : j;
 }
 
 void run_sync(struct instance *in, int64_t t_ns)
@@ -177,9 +198,11 @@ void run_close(struct instance *in, int64_t t_ns)
 void run_cut(struct instance *in, int64_t t_ns)
 {
 	struct run *r = &in->run;
-	int64_t ended = steps_ended(r, t_ns);
+	int64_t end_ns, j = reach(r, t_ns, &end_ns);
 
-	if (ended < r->limit && (r->begun > ended || run_end_ns(r, ended) < t_ns))
-		ended++;
-	r->limit = ended;
+	if (j == r->done && r->begun > j &&
+	    j < r->limit) /* its end is over: the next is under way */
+		end_ns = run_end_ns(r, ++j);
+	r->limit = j;
+	r->limit_ns = end_ns;
 }

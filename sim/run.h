@@ -7,13 +7,24 @@
 
 #include "sim/instance.h"
 
-/* llround() of a time that is not negative, inline: the one place where times are rounded. */
+/*
+ * llround() of a time that is not negative, inline: the one place where times are rounded. Times
+ * above TIME_MAX_NS, 126 years, count as that and a bit: two of them still add up, and the engine
+ * stops there.
+ */
+#define TIME_MAX_NS INT64_C(4000000000000000000)
+
 static inline int64_t round_ns(double t)
 {
+	if (!(t < (double)TIME_MAX_NS))
+		return TIME_MAX_NS + 1;
 	int64_t whole = (int64_t)t;
 
 	return whole + (t - (double)whole >= 0.5);
 }
+
+/* A run ends after so many steps, and a new one starts: sums over contexts stay exact. */
+#define RUN_STEPS_MAX (INT64_C(1) << 20)
 
 /* End of the run's step j, F's closed form rounded: start + round(j A + beta (j ctx + b j(j-1)/2)).
  */

@@ -114,7 +114,7 @@ static void test_slots_of_a_trace(void **state)
 {
 	shared_or_skip(path, "traces/AzureLLMInferenceTrace_conv.csv");
 	struct trace_spec spec = {.source = path};
-	struct kv kv = {.block_tok = 16};
+	struct kv kv;
 	struct trace_row row;
 	int64_t sum = 0;
 	struct err e;
@@ -124,10 +124,12 @@ static void test_slots_of_a_trace(void **state)
 	struct trace *t = trace_open(&spec, &e);
 
 	assert_fine(t ? 0 : -1, e);
+	kv_init(&kv, 16, 1, 0);
 	while ((got = trace_next(t, &row, &e)) > 0)
 		sum += kv_blocks(&kv, row.prompt_tok + row.output_tok - 1);
 	assert_fine(got, e);
 	assert_i64(sum, 1660963);
+	kv_release(&kv);
 	trace_close(t);
 }
 

@@ -182,13 +182,15 @@ static void test_kv(void **state)
 /* Case 9: slots are prompt + output - 1. */
 static void test_kv_blocks(void **state)
 {
-	struct kv kv = {.block_tok = 16};
+	struct kv kv;
 
 	(void)state;
+	kv_init(&kv, 16, 1, 0);
 	assert_i64(kv_blocks(&kv, 0), 0);
 	assert_i64(kv_blocks(&kv, 16 + 1 - 1), 1);
 	assert_i64(kv_blocks(&kv, 16 + 2 - 1), 2);
 	assert_i64(kv_blocks(&kv, 15 + 2 - 1), 1);
+	kv_release(&kv);
 }
 
 /* --- agenda ------------------------------------------------------------------------------------
