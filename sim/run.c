@@ -128,24 +128,24 @@ static double steps_within(const struct run *r, double t)
 }
 
 /*
- * The first step in [done, limit] that ends at t_ns or later, and when. Of several that end just
+ * The first step in [from, limit] that ends at t_ns or later, and when. Of several that end just
  * then (they take less than a nanosecond) the first: the next starts after whatever else happens
  * then.
  */
-static int64_t reach(const struct run *r, int64_t t_ns, int64_t *end_ns)
+static int64_t reach(const struct run *r, int64_t from, int64_t t_ns, int64_t *end_ns)
 {
 	double guess = steps_within(r, (double)(t_ns - r->start_ns));
 	int64_t j = guess < (double)r->limit ? (int64_t)guess + 1 : r->limit;
 
-	if (j < r->done)
-		j = r->done;
+	if (j < from)
+		j = from;
 	if (j > r->limit)
 		j = r->limit;
 	*end_ns = run_end_ns(r, j);
 	/* the guess may be off by rounding: the closed form decides */
 	while (j < r->limit && *end_ns < t_ns)
 		*end_ns = run_end_ns(r, ++j);
-	while (j > r->done) {
+	while (j > from) {
 		int64_t before_ns = run_end_ns(r, j - 1);
 
 		if (before_ns < t_ns)
@@ -165,9 +165,9 @@ static int64_t steps_ended(const struct run *r, int64_t t_ns)
 	if (r->limit_ns < t_ns || r->limit == r->done ||
 	    (r->limit_ns == t_ns && run_step_ns(r, r->limit) >= 2))
 		return r->limit;
-	int64_t j = reach(r, t_ns, &end_ns);
+	int64_t j = reach(r, r->done + 1, t_ns, &end_ns);
 
-	return j > r->done && end_ns > t_ns ? j - 1 : j;
+	return end_ns > t_ns ? j - 1 : j;
 }
 
 void run_sync(struct instance *in, int64_t t_ns)
@@ -198,7 +198,7 @@ void run_close(struct instance *in, int64_t t_ns)
 void run_cut(struct instance *in, int64_t t_ns)
 {
 	struct run *r = &in->run;
-	int64_t end_ns, j = reach(r, t_ns, &end_ns);
+	int64_t end_ns, j = reach(r, r->done, t_ns, &end_ns);
 
 	if (j == r->done && r->begun > j &&
 	    j < r->limit) /* its end is over: the next is under way */
