@@ -1,5 +1,4 @@
 #include "tests/harness.h"
-#include "tests/testing.h"
 #include <math.h>
 #include <string.h>
 

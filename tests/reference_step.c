@@ -5,7 +5,7 @@
 
 static bool same_as_run(const struct inst *in)
 {
-	if (in->run.n == 0 || in->run.n != in->running.n)
+	if (in->run.n == 0 || in->run.n != in->running.n || in->run_step == 1 << 20)
 		return false;
 	for (int64_t i = 0; i < in->run.n; i++)
 		if (in->run.at[i] != in->running.at[i])

@@ -410,13 +410,40 @@ static void test_disaggregated(void **state)
 	assert_true(seen.swapped > 1000 && seen.preempted - seen.swapped > 1000);
 }
 
+/* A run ends after 2^20 steps. */
+static void test_long_run(void **state)
+{
+	struct ref_request q[] = {{0, 3, (1 << 20) + 9, 0}};
+	struct ref_config c = {
+		.policy = {.kind = REF_PAGED, .seats = 2, .max_batched_tok = 100},
+		.instances = 1,
+		.blocks = 1 << 20,
+		.block_tok = 4,
+		.step_ns = 7.7,
+		.ctx_tok_ns = 0.3,
+		.pcie_bytes_s = 1,
+		.horizon_ns = -1,
+		.stream = 1,
+	};
+	struct seen seen = {0};
+
+	(void)state;
+	level(&c);
+	c.keep_steps = true;
+	for (int by_step = 0; by_step <= 1; by_step++) {
+		struct verdict v = try_case(&c, q, 1, by_step, &seen);
+
+		assert_string_equal(v.text, "");
+	}
+	assert_i64(seen.completed, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_static),
-		cmocka_unit_test(test_continuous),
-		cmocka_unit_test(test_paged),
-		cmocka_unit_test(test_disaggregated),
+		cmocka_unit_test(test_static),	 cmocka_unit_test(test_continuous),
+		cmocka_unit_test(test_paged),	 cmocka_unit_test(test_disaggregated),
+		cmocka_unit_test(test_long_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
