@@ -82,7 +82,8 @@ static void check_places(const struct audit *a, const struct sim *s, const struc
 
 	for (uint32_t i = 0; i < s->n; i++)
 		put_instance(&p, &s->instances[i]);
-	qsort(p.at, (size_t)p.n, sizeof(*p.at), by_address);
+	if (p.n > 1)
+		qsort(p.at, (size_t)p.n, sizeof(*p.at), by_address);
 	for (int64_t i = 1; i < p.n; i++)
 		CHECK(p.at[i] != p.at[i - 1], "request %lld is in places %lld and %lld",
 		      (long long)p.at[i]->req.idx, (long long)i - 1, (long long)i);
