@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "schema_sql.h" /* results/schema.sql, as bytes */
@@ -89,6 +90,7 @@ static int check_writing(sqlite3 *db, const char *path, struct err *e)
 
 int db_check(const char *path, struct err *e)
 {
+	struct stat st;
 	sqlite3 *db;
 	int rc;
 
@@ -96,8 +98,10 @@ int db_check(const char *path, struct err *e)
 		return err_set(e, "'%s': no write-ahead log is possible there; name a file", path);
 	if (check_folder(path, e))
 		return -1;
-	if (access(path, F_OK))
+	if (stat(path, &st))
 		return 0; /* db_create() makes it when there is something to write */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_set(e, "%s: cannot be written: it is no regular file", path);
 	db = db_open(path, SQLITE_OPEN_READWRITE, e);
 	if (!db)
 		return -1;

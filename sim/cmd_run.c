@@ -188,6 +188,9 @@ static int run(struct run_options *o, struct err *e)
 			  .changed = PTHREAD_COND_INITIALIZER};
 	size_t n_good = 0;
 
+	for (size_t i = 0; i < o->n_choices; i++)
+		if (replay_check(o, &o->choices[i], e) < 0)
+			return -1;
 	b.replays = xcalloc(b.n, sizeof(*b.replays));
 	b.done = xcalloc(b.n, sizeof(*b.done));
 	for (size_t i = 0; i < b.n; i++) {

@@ -68,6 +68,35 @@ static int make_hardware(const struct run_options *o, struct resources *res, int
 	return 0;
 }
 
+/* The instances of a choice, or the prefill and the decode ones. */
+static int make_both(const struct run_options *o, const struct choice *choice,
+		     struct resources *res, struct hardware *hw, struct hardware *decode_hw,
+		     struct err *e)
+{
+	if (make_hardware(o, res, 0, choice->shape.prefill_tp, hw, e) < 0)
+		return -1;
+	return choice->disaggregated
+		       ? make_hardware(o, res, 1, choice->shape.decode_tp, decode_hw, e)
+		       : 0;
+}
+
+static void free_executors(struct resources *res)
+{
+	for (int i = 0; i < 2; i++)
+		if (res->executor[i])
+			executor_free(res->executor[i]);
+}
+
+int replay_check(const struct run_options *o, const struct choice *choice, struct err *e)
+{
+	struct resources res = {0};
+	struct hardware hw = {0}, decode_hw = {0};
+	int result = make_both(o, choice, &res, &hw, &decode_hw, e);
+
+	free_executors(&res);
+	return result;
+}
+
 static struct trace_spec spec_of(const struct replay *r)
 {
 	struct trace_spec spec = r->options->spec;
@@ -114,7 +143,6 @@ static void watch(void *arg, int64_t now_ns, int64_t ended)
 static int run(struct replay *r, struct resources *res, struct err *e)
 {
 	const struct run_options *o = r->options;
-	const struct disaggregated_params *shape = &r->choice->shape;
 	struct trace_spec spec = spec_of(r);
 	struct watch w = {r, res};
 	struct sim_config c = {
@@ -137,9 +165,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		.progress_arg = &w,
 	};
 
-	if (make_hardware(o, res, 0, shape->prefill_tp, &c.hardware, e) < 0 ||
-	    (r->choice->disaggregated &&
-	     make_hardware(o, res, 1, shape->decode_tp, &c.decode_hardware, e) < 0))
+	if (make_both(o, r->choice, res, &c.hardware, &c.decode_hardware, e) < 0)
 		return -1;
 	res->trace = trace_open(&spec, e);
 	if (!res->trace)
@@ -288,9 +314,7 @@ void replay_run(struct replay *r)
 	}
 	r->wall_s = wall_now_s() - start_s;
 	trace_close(res.trace);
-	for (int i = 0; i < 2; i++)
-		if (res.executor[i])
-			executor_free(res.executor[i]);
+	free_executors(&res);
 }
 
 int replay_commit(struct replay *r, struct err *e)

@@ -33,6 +33,9 @@ struct replay {
 	double wall_s;
 };
 
+/* Whether a choice has the hardware that it needs: before any of several runs. -1: a sentence. */
+int replay_check(const struct run_options *o, const struct choice *choice, struct err *e);
+
 /* Runs it to its end, or to an error; nothing is visible in a database yet. */
 void replay_run(struct replay *r);
 

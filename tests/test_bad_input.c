@@ -80,13 +80,13 @@ static const struct bad traces[] = {
 	{"run " SETUP " cut.gz", 1, "cut.gz: the gzip data end too early", NULL},
 	{"run " SETUP " cut.zst", 1, "cut.zst: the Zstandard data end too early", NULL},
 	{"run " SETUP " nul.csv", 1, "nul.csv:2: byte 3 is NUL", NULL},
-	{"run " SETUP " synth:poison", 1, "nearest is 'poisson'", NULL},
-	{"run " SETUP " synth:poisson,n=0", 1, "'0' is not a whole number", NULL},
-	{"run " SETUP " synth:poisson,lenght=3", 1, "nearest is 'lengths'", NULL},
+	{"run " SETUP " synth:poison", 2, "nearest is 'poisson'", NULL},
+	{"run " SETUP " synth:poisson,n=0", 2, "'0' is not a whole number", NULL},
+	{"run " SETUP " synth:poisson,lenght=3", 2, "nearest is 'lengths'", NULL},
 	{"trace info file", 1, "file:2: column 2 (prompt_tok): 'x'", OURS "0,x,1\n"},
 	{"trace convert file", 1, "file:2: column 2 (prompt_tok): 'x'", OURS "0,x,1\n"},
 	{"trace convert good.csv -O no-such-folder/out.csv", 1, "no-such-folder", NULL},
-	{"trace generate poisson,rate=-1", 1, "'-1' is not a number", NULL},
+	{"trace generate poisson,rate=-1", 2, "'-1' is not a number", NULL},
 };
 
 #define SIZES(layers, heads, kv_heads)                                                             \
@@ -215,6 +215,9 @@ static const struct bad values[] = {
 	{RUN "--jobs 0", 2, "--jobs: '0'", NULL},
 	{RUN "--no-fast-forward=yes", 2, "--no-fast-forward takes no value", NULL},
 	{"run good.csv -p paged -m llama-3-70b -d h200", 1, "what would do: --tp 2", NULL},
+	/* the second of two cannot run, and so the first does not */
+	{"run good.csv -p paged -p disaggregated:decode_tp=1 -m llama-3-70b -d h200 --tp 2", 1,
+	 "no room for a KV cache: llama-3-70b at tp 1", NULL},
 	{"run good.csv -p disaggregated -x fixed:step_ns=1", 2, "needs -m MODEL", NULL},
 	{"capacity -m llama-3-8b", 2, "-d DEVICE is missing", NULL},
 	{"capacity -m llama-3-8b -d h200 --kv-bits 5", 2, "5", NULL},
@@ -226,6 +229,7 @@ static const struct bad files[] = {
 	{RUN "--db ''", 2, "--db is empty", NULL},
 	{RUN "--db .", 1, ".: cannot be opened: Is a directory", NULL},
 	{RUN "--db no-such-folder/x.db", 1, "no-such-folder", NULL},
+	{RUN "--db /dev/null", 1, "/dev/null: cannot be written: it is no regular file", NULL},
 	{RUN "--db good.csv", 1, "good.csv: cannot be read: it is not a SQLite database", NULL},
 	{RUN "--db foreign.db", 1, "foreign.db: a database of another program", NULL},
 	{RUN "--db cut.db", 1, "cut.db: ", NULL},
