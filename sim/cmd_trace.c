@@ -106,6 +106,11 @@ static int cmd_info(int argc, char **argv)
 		return 0;
 	if (first < 0 || trace_select_spec(&o.in, &spec, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
+	for (int i = first; i < argc; i++) {
+		spec.source = argv[i];
+		if (trace_check(&spec, &e))
+			return cmd_trace_fail(&e, EXIT_USAGE);
+	}
 	int n = argc - first, done = 0;
 	struct measure **m = xcalloc((size_t)n, sizeof(struct measure *));
 	while (done < n) {
@@ -190,6 +195,8 @@ static int cmd_fit(int argc, char **argv)
 	if (first < 0 || trace_select_spec(&o.in, &spec, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	spec.source = argv[first];
+	if (trace_check(&spec, &e))
+		return cmd_trace_fail(&e, EXIT_USAGE);
 	if (measure_trace(&spec, 16, 0, &m, &e))
 		return cmd_trace_fail(&e, EXIT_FAILED);
 	int failed = write_quantiles(o.path, &m, &e);

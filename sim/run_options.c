@@ -304,7 +304,7 @@ static int set_trace(struct run_options *o, const char *source, struct err *e)
 	if (trace_select_spec(&o->select, &o->spec, e) < 0)
 		return -1;
 	o->spec.source = source;
-	return 0;
+	return trace_check(&o->spec, e);
 }
 
 int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e)

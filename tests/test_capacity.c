@@ -42,7 +42,7 @@ static void test_a_row_by_hand(void **state)
 				 "117471331942,131072,56014,896224,8192,109.40234375,14");
 }
 
-/* CASES 22 and 23 through the command */
+/* cases 22 and 23 through the command */
 static void test_published_figures(void **state)
 {
 	(void)state;
@@ -57,7 +57,7 @@ static void test_published_figures(void **state)
 	csv_row("-m qwen2.5-7b -d h100 --tp 4", 0, row, sizeof(row));
 	assert_i64(column(row, 8), 14336);
 	csv_row("-m llama-3.1-8b -d a100-80g --memory 24 --reserve 0", 0, row, sizeof(row));
-	assert_i64(column(row, 10), 54400); /* CASES 11 */
+	assert_i64(column(row, 10), 54400); /* case 11 */
 }
 
 static void test_pools_that_are_asked_for(void **state)

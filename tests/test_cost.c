@@ -49,7 +49,7 @@ static struct step prompt(int64_t n)
 			     .prefill_pairs2 = n * (n + 1)};
 }
 
-/* CASES 25 */
+/* case 25 */
 static void test_decode_floors(void **state)
 {
 	(void)state;

@@ -13,7 +13,7 @@ static struct executor *fixed(const char *text)
 	return x;
 }
 
-/* CASES 30: service = 10,000 x in + 500,000 x out: the prefill step 500,000 + 10,000 x in, each
+/* case 30: service = 10,000 x in + 500,000 x out: the prefill step 500,000 + 10,000 x in, each
  * other 500,000. */
 static void test_the_constants_of_a_known_queue(void **state)
 {

@@ -38,7 +38,7 @@ static struct memory_budget budget(const char *model, const char *dev, const str
 }
 
 /*
- * CASES 11: Llama-3.1-8B on 24 GiB at 0.9. Without a reserve 54,400 tokens; the real server had
+ * case 11: Llama-3.1-8B on 24 GiB at 0.9. Without a reserve 54,400 tokens; the real server had
  * 41,408, which is a reserve of 1.586 GiB (12,992 tokens of 131,072 bytes), give or take a block.
  */
 static void test_the_reserve_is_explicit(void **state)
@@ -82,7 +82,7 @@ static void printed(const char *model, int64_t kv_bits, double kv_gib, int64_t t
 	assert_i64(budget(model, "h200", &w).tokens, tokens - 16);
 }
 
-/* CASES 23 */
+/* case 23 */
 static void test_tokens_that_servers_printed(void **state)
 {
 	(void)state;
@@ -93,7 +93,7 @@ static void test_tokens_that_servers_printed(void **state)
 	assert_near(230528 / 100000.0, 2.31, 0.005);
 }
 
-/* CASES 23: blocks of 16 in 4 GiB of host memory */
+/* case 23: blocks of 16 in 4 GiB of host memory */
 static void test_swap_blocks(void **state)
 {
 	(void)state;

@@ -69,7 +69,7 @@ static void test_active_parameters(void **state)
 	assert_i64(model_active_params(&llama), model_params(&llama));
 }
 
-/* CASES 22 */
+/* case 22 */
 static void test_kv_bytes_a_token(void **state)
 {
 	(void)state;
@@ -90,7 +90,7 @@ static void test_kv_bytes_a_token(void **state)
 	}
 }
 
-/* CASES 22: Qwen2.5-7B has 4 KV heads; MLA is not divided. */
+/* case 22: Qwen2.5-7B has 4 KV heads; MLA is not divided. */
 static void test_kv_bytes_under_tensor_parallelism(void **state)
 {
 	(void)state;
@@ -112,13 +112,13 @@ static void test_kv_in_fewer_bits(void **state)
 	assert_i64(model_kv_token_bytes(&m, 1, 8), 524288 / 2);
 	assert_i64(model_kv_token_bytes(&m, 1, 4), 524288 / 16 * 5);
 	assert_i64(model_kv_token_bytes(&m, 1, 2), 524288 / 16 * 3);
-	assert_i64(model_kv_token_bytes(&qwen, 1, 8), 49152); /* CASES 23 */
+	assert_i64(model_kv_token_bytes(&qwen, 1, 8), 49152); /* case 23 */
 	struct err e;
 	assert_fine(model_check_kv_bits(2, &e), e);
 	assert_refused(model_check_kv_bits(3, &e), e, "16, 8, 4 or 2");
 }
 
-/* CASES 14 */
+/* case 14 */
 static void test_transfer_sizes(void **state)
 {
 	(void)state;

@@ -164,7 +164,7 @@ static void test_max_model_len(void **state)
 		    "10 requests longer than --max-model-len had their output cut\n");
 }
 
-/* CASES 5: of 8,819 rows 1,257 are beyond 4096, 1,241 of them by their prompt alone. */
+/* case 5: of 8,819 rows 1,257 are beyond 4096, 1,241 of them by their prompt alone. */
 static void test_max_model_len_on_a_real_trace(void **state)
 {
 	(void)state;

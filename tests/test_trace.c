@@ -14,7 +14,7 @@ static void check_format(const char *content, const char *format, int64_t second
 	assert_i64(r.row[1].arrive_ns, second_ns);
 }
 
-/* CASES 1: CR LF, 7 digits, no newline at the end. */
+/* case 1: CR LF, 7 digits, no newline at the end. */
 static void azure_2023(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void azure_2024(void **state)
 	}
 }
 
-/* CASES 3: the unit is the format's own. */
+/* case 3: the unit is the format's own. */
 static void formats_by_content(void **state)
 {
 	(void)state;
@@ -115,7 +115,7 @@ static void hash_ids_are_kept(void **state)
 	assert_true(r.last_hash[1] == UINT64_MAX);
 }
 
-/* CASES 4: the block can be set; the rule stays the format's. */
+/* case 4: the block can be set; the rule stays the format's. */
 static void hash_block_is_settable(void **state)
 {
 	(void)state;
@@ -135,7 +135,7 @@ static void hash_block_is_settable(void **state)
 	assert_fine(read_rows(&spec, &r, &e), e);
 }
 
-/* CASES 2 */
+/* case 2 */
 static void zero_rows_are_skipped_and_counted(void **state)
 {
 	(void)state;

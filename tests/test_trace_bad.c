@@ -77,7 +77,7 @@ static const struct bad {
 	{"{\"timestamp\": 0, \"input_length\": 5, \"output_length\": \"\\u0000\"}\n", NULL,
 	 "not valid JSON"},
 	{MOON(", \"chat_id\": 159"), NULL, "bad:1: field chat_id: is not part of this format"},
-	/* CASES 4 */
+	/* case 4 */
 	{MOON(", \"hash_ids\": [1, 2]"), NULL,
 	 "bad:1: field hash_ids: 2 ids for 20 prompt tokens: expected 1, one a block"},
 	{MOON(", \"hash_ids\": []"), NULL, "0 ids for 20 prompt tokens: expected 1"},

@@ -14,7 +14,7 @@ static void run_fine(struct run_output *o)
 	assert_i64(o->code, 0);
 }
 
-/* CASES 9 and 30; the published trace's own totals. */
+/* cases 9 and 30; the published trace's own totals. */
 static void azure_conv(void **state)
 {
 	(void)state;
@@ -36,7 +36,7 @@ static void azure_conv(void **state)
 	testing_run_free(&o);
 }
 
-/* CASES 5 */
+/* case 5 */
 static void azure_code(void **state)
 {
 	(void)state;
@@ -244,7 +244,7 @@ static void fit_prints_a_generator(void **state)
 static void info_in_every_format(void **state)
 {
 	(void)state;
-	const char *one = testing_file("one", OURS "0,16,1\n1,16,2\n3,15,2\n"); /* CASES 9 */
+	const char *one = testing_file("one", OURS "0,16,1\n1,16,2\n3,15,2\n"); /* case 9 */
 	struct run_output o = testing_run("trace info %s synth:poisson,n=2 -o csv", one);
 	run_fine(&o);
 	assert_true(strncmp(o.out, "source,format,rows,", 19) == 0);

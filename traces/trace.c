@@ -81,10 +81,16 @@ static struct source *open_file(const struct trace_spec *spec, struct err *e)
 	return source;
 }
 
+static const char synth[] = "synth:";
+
+static bool is_synth(const char *source)
+{
+	return strncmp(source, synth, strlen(synth)) == 0;
+}
+
 static struct source *open_source(const struct trace_spec *spec, struct err *e)
 {
-	static const char synth[] = "synth:";
-	if (strncmp(spec->source, synth, strlen(synth)) == 0) {
+	if (is_synth(spec->source)) {
 		if (spec->columns) {
 			err_set(e, "%s: a generator has no columns", spec->source);
 			return NULL;
@@ -118,6 +124,17 @@ static int find_factor(const struct trace_spec *spec, double *factor, struct err
 			       "times, this has %lld at one time",
 			       spec_name(spec), (long long)c.rows);
 	*factor = (double)(c.rows - 1) * 1e9 / spec->rate_rps / (double)c.last_ns;
+	return 0;
+}
+
+int trace_check(const struct trace_spec *spec, struct err *e)
+{
+	if (!is_synth(spec->source))
+		return 0;
+	struct source *source = open_source(spec, e);
+	if (!source)
+		return -1;
+	source->ops->free(source);
 	return 0;
 }
 

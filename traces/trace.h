@@ -64,6 +64,12 @@ struct trace;
  */
 struct trace *trace_open(const struct trace_spec *spec, struct err *e);
 
+/*
+ * Checks what can be checked without reading anything: the name and parameters of a generator. What is
+ * wrong there is wrong usage, not a bad file. -1: a sentence.
+ */
+int trace_check(const struct trace_spec *spec, struct err *e);
+
 /* 1: a row; 0: the end; -1: a sentence. That no row was selected is an error, not an end. */
 int trace_next(struct trace *t, struct trace_row *row, struct err *e);
 
