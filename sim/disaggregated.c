@@ -129,7 +129,7 @@ static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
 	for (uint32_t d = 0; d < p->decode; d++) {
 		struct instance *in = &s->instances[p->prefill + d];
 
-		run_sync(in, s->now_ns);
+		sim_sync(s, in);
 		if (in->swapped.n > 0) {
 			*refused = BOUND_KV;
 			continue;

@@ -59,12 +59,28 @@ static void plan_soon(struct sim *s, const struct instance *in)
 	s->plan_now = in->index;
 }
 
+/* Plans of now have come past this instance: a boundary that it has just now is over. */
+static bool plan_is_over(const struct sim *s, const struct instance *in)
+{
+	return s->planned_ns == s->now_ns && s->planned > in->index;
+}
+
+void sim_sync(struct sim *s, struct instance *in)
+{
+	if (plan_is_over(s, in))
+		run_pass(in, s->now_ns);
+	else
+		run_sync(in, s->now_ns);
+}
+
 void sim_notify(struct sim *s, struct instance *in)
 {
 	in->plan_due = true;
 	if (!in->busy) {
 		plan_soon(s, in);
 	} else if (!in->in_single) {
+		if (plan_is_over(s, in))
+			run_pass(in, s->now_ns);
 		run_cut(in, s->now_ns);
 		schedule_run(s, in);
 	}
@@ -87,7 +103,7 @@ struct instance *sim_route(struct sim *s)
 
 	if (n > 1 && r->ops->reads_kv)
 		for (uint32_t i = 0; i < n; i++)
-			run_sync(&s->instances[i], s->now_ns);
+			sim_sync(s, &s->instances[i]);
 	uint32_t to = r->ops->pick(r, s->instances, n);
 
 	r->arrivals++;
@@ -265,6 +281,9 @@ static void plan(struct sim *s, struct instance *in)
 {
 	int64_t wait_ns = -1;
 
+	if (s->planned_ns != s->now_ns || s->planned < in->index)
+		s->planned = in->index;
+	s->planned_ns = s->now_ns;
 	if (!in->plan_due && in->run.active && run_continue(in, s->now_ns)) {
 		in->busy = true;
 	} else {
@@ -365,7 +384,7 @@ static void unfinished(struct sim *s)
 	size_t n;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		run_close(&s->instances[i], s->now_ns);
+		run_pass(&s->instances[i], s->now_ns);
 		instance_account_bound(&s->instances[i], s->now_ns);
 	}
 	if (s->shape->close)
@@ -500,7 +519,7 @@ static void stop(struct sim *s)
 int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *counts,
 	    struct err *e)
 {
-	struct sim s = {.c = c, .err = e, .plan_now = -1};
+	struct sim s = {.c = c, .err = e, .plan_now = -1, .planned_ns = -1};
 
 	start(&s);
 	loop(&s);

@@ -50,6 +50,10 @@ struct sim {
 	int64_t now_ns;
 	int64_t plan_now; /* an instance that plans now unless something else comes first; -1: none
 			   */
+	/* The last time at which instances planned, and how far down their order: see sim_sync().
+	 */
+	int64_t planned_ns;
+	int32_t planned;
 	int64_t bound_ns[N_BOUNDS]; /* of the shape; the instances have their own */
 
 	struct trace_row next; /* where next_known */
@@ -71,6 +75,12 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 		       const void *state, const struct hardware *hw);
 /* Something happened that the instance must plan for, at its first boundary from now on. */
 void sim_notify(struct sim *s, struct instance *in);
+/*
+ * Accounts for the run of an instance up to now. A step that starts just now has begun only if the
+ * instance would have planned it by now: plans come after whatever else happens at that time, but
+ * what happens because of a plan (of an instance further down) comes after those before it.
+ */
+void sim_sync(struct sim *s, struct instance *in);
 /* Its blocks changed while a run is going on: looks again when it will have to stop. */
 void sim_kv_changed(struct sim *s, struct instance *in);
 void sim_reject(struct sim *s, struct job *j);

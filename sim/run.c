@@ -186,7 +186,7 @@ void run_sync(struct instance *in, int64_t t_ns)
 		begin_steps(in, 1);
 }
 
-void run_close(struct instance *in, int64_t t_ns)
+void run_pass(struct instance *in, int64_t t_ns)
 {
 	struct run *r = &in->run;
 

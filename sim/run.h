@@ -48,8 +48,8 @@ bool run_continue(struct instance *in, int64_t now_ns);
  */
 void run_sync(struct instance *in, int64_t t_ns);
 
-/* The simulation ends at t_ns: the same, and the step that starts just then. */
-void run_close(struct instance *in, int64_t t_ns);
+/* The same, and the step that starts just at t_ns. */
+void run_pass(struct instance *in, int64_t t_ns);
 
 /* The first step that ends at t_ns or later becomes the limit. */
 void run_cut(struct instance *in, int64_t t_ns);

@@ -27,6 +27,34 @@ static void test_steps_below_a_nanosecond(void **state)
 }
 
 /*
+ * Plans at one time are made in the order of the instances, and what a plan brings about just then
+ * comes after those before it. Prefill is free, a decode step 10; two requests at once on three
+ * instances. At 10 request 1 ends, and 2 arrives at the last instance. Plans: instance 0 goes on to
+ * 20; the last one prefills 2 in no time, so it ends at 10 and 3 arrives at instance 0: too late
+ * for its boundary at 10, whether its run of two steps is one event or not.
+ */
+static void check_order_of_plans(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 0, 20);
+	assert_times(r, 1, 0, 0, 10);
+	assert_times(r, 2, 10, 10, 10);
+	assert_i64(r->record[3].arrive_ns, 10);
+	assert_times(r, 3, 20, 20, 20);
+}
+
+static void test_order_of_plans(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 1, 3), ROW(0, 1, 2), ROW(0, 1, 1),
+						ROW(0, 1, 1)};
+	struct harness_options o = harness_default("continuous", "decode_seq_ns=10");
+
+	(void)state;
+	o.instances = 3;
+	o.closed_loop = 2;
+	both_ways(&o, ROWS(rows), check_order_of_plans);
+}
+
+/*
  * A pull reserves a seat. 8 blocks of 1, 2 decode seats, transfers of 15 one after another, no host
  * memory, so that a swap falls back to recompute.
  *   [0, 10] prefill of 0 and 1; both pulled, there at 25 and 40; 2 ready at 25, 3 at 45, no seat.
@@ -226,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steps_below_a_nanosecond),
+		cmocka_unit_test(test_order_of_plans),
 		cmocka_unit_test(test_seat_of_a_request_on_its_way),
 		cmocka_unit_test(test_padding_stays_with_its_batch),
 		cmocka_unit_test(test_deferred_reply_and_stream),
