@@ -33,8 +33,7 @@ static bool one_in(gsl_rng *rng, int64_t n)
 	return from_to(rng, 1, n) == 1;
 }
 
-/* --- parameters --------------------------------------------------------------------------------
- */
+/* Parameters */
 
 static void random_int(gsl_rng *rng, const struct param *p, char *value, size_t size)
 {
@@ -139,8 +138,7 @@ static void random_choice(struct random_run *r, gsl_rng *rng, const struct subje
 	}
 }
 
-/* --- executors ---------------------------------------------------------------------------------
- */
+/* Executors */
 
 enum { PIECE_TOK = 256 };
 
@@ -218,8 +216,7 @@ static struct executor *random_executor(gsl_rng *rng, int64_t *step_ns)
 	return executor_fixed_new(fixed[which], canon, sizeof(canon), &e);
 }
 
-/* --- the rest ----------------------------------------------------------------------------------
- */
+/* The rest */
 
 static void random_rows(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 {

@@ -12,8 +12,7 @@ static int64_t from_to(gsl_rng *rng, int64_t a, int64_t b)
 	return a + (int64_t)gsl_rng_uniform_int(rng, (unsigned long)(b - a + 1));
 }
 
-/* --- histogram ---------------------------------------------------------------------------------
- */
+/* Histogram */
 
 static void put(void *arg, double low, double high, int64_t count)
 {
@@ -107,8 +106,7 @@ static void test_percentiles(void **state)
 	gsl_rng_free(rng);
 }
 
-/* --- gaps --------------------------------------------------------------------------------------
- */
+/* Gaps */
 
 enum { ROOM = 12 };
 

@@ -13,8 +13,7 @@ static int64_t from_to(gsl_rng *rng, int64_t a, int64_t b)
 	return a + (int64_t)gsl_rng_uniform_int(rng, (unsigned long)(b - a + 1));
 }
 
-/* --- heap and queue ----------------------------------------------------------------------------
- */
+/* Heap and queue */
 
 enum { JOBS = 40 };
 
@@ -101,8 +100,7 @@ static void test_queue(void **state)
 	queue_release(&q);
 }
 
-/* --- KV blocks ---------------------------------------------------------------------------------
- */
+/* KV blocks */
 
 struct growing {
 	int64_t n, slots[20];
@@ -193,8 +191,7 @@ static void test_kv_blocks(void **state)
 	kv_release(&kv);
 }
 
-/* --- agenda ------------------------------------------------------------------------------------
- */
+/* Agenda */
 
 enum { INSTANCES = 3, SLOTS = N_EVENT_KINDS * INSTANCES };
 
@@ -269,8 +266,7 @@ static void test_agenda(void **state)
 	gsl_rng_free(rng);
 }
 
-/* --- runs --------------------------------------------------------------------------------------
- */
+/* Runs */
 
 static void test_round(void **state)
 {
