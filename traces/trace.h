@@ -65,8 +65,8 @@ struct trace;
 struct trace *trace_open(const struct trace_spec *spec, struct err *e);
 
 /*
- * Checks what can be checked without reading anything: the name and parameters of a generator. What is
- * wrong there is wrong usage, not a bad file. -1: a sentence.
+ * Checks what can be checked without reading anything: the name and parameters of a generator. What
+ * is wrong there is wrong usage, not a bad file. -1: a sentence.
  */
 int trace_check(const struct trace_spec *spec, struct err *e);
 
