@@ -110,19 +110,19 @@ static void test_selection(void **state)
 {
 	(void)state;
 	assert_row(TEN, (const struct expect[]){
-				{"requests", 10}, {"completed", 10}, {"makespan_s", 9.05}, {NULL}});
+				{"requests", 10}, {"completed", 10}, {"makespan_s", 9.05}, {.name = NULL}});
 	assert_row(TEN "--limit 4",
-		   (const struct expect[]){{"requests", 4}, {"makespan_s", 3.05}, {NULL}});
+		   (const struct expect[]){{"requests", 4}, {"makespan_s", 3.05}, {.name = NULL}});
 	assert_row(TEN "--skip 7",
-		   (const struct expect[]){{"requests", 3}, {"makespan_s", 2.05}, {NULL}});
+		   (const struct expect[]){{"requests", 3}, {"makespan_s", 2.05}, {.name = NULL}});
 	assert_row(TEN "--skip 2 --limit 4",
-		   (const struct expect[]){{"requests", 4}, {"makespan_s", 3.05}, {NULL}});
+		   (const struct expect[]){{"requests", 4}, {"makespan_s", 3.05}, {.name = NULL}});
 	assert_row(TEN "--window 2:5",
-		   (const struct expect[]){{"requests", 3}, {"makespan_s", 2.05}, {NULL}});
+		   (const struct expect[]){{"requests", 3}, {"makespan_s", 2.05}, {.name = NULL}});
 	assert_row(TEN "--speed 2",
-		   (const struct expect[]){{"offered_rps", 2}, {"makespan_s", 4.55}, {NULL}});
+		   (const struct expect[]){{"offered_rps", 2}, {"makespan_s", 4.55}, {.name = NULL}});
 	assert_row(TEN "--rate 10",
-		   (const struct expect[]){{"offered_rps", 10}, {"makespan_s", 0.95}, {NULL}});
+		   (const struct expect[]){{"offered_rps", 10}, {"makespan_s", 0.95}, {.name = NULL}});
 }
 
 /* At 3.02 s four have arrived and the last has 2 of its 5 tokens. */
@@ -133,7 +133,7 @@ static void test_horizon(void **state)
 								 {"completed", 3},
 								 {"unfinished", 1},
 								 {"rejected", 0},
-								 {NULL}});
+								 {.name = NULL}});
 }
 
 /* Two in flight, each 50 ms, in lock step: five rounds. */
@@ -142,9 +142,9 @@ static void test_closed_loop(void **state)
 	(void)state;
 	assert_row(TEN "--closed-loop 2",
 		   (const struct expect[]){
-			   {"completed", 10}, {"makespan_s", 0.25}, {"e2e_mean_s", 0.05}, {NULL}});
+			   {"completed", 10}, {"makespan_s", 0.25}, {"e2e_mean_s", 0.05}, {.name = NULL}});
 	assert_row(TEN "--closed-loop 1",
-		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {NULL}});
+		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {.name = NULL}});
 }
 
 /* Ten tokens in and five out are fifteen. */
@@ -152,13 +152,13 @@ static void test_max_model_len(void **state)
 {
 	(void)state;
 	assert_row(TEN "--max-model-len 15",
-		   (const struct expect[]){{"completed", 10}, {"rejected", 0}, {NULL}});
+		   (const struct expect[]){{"completed", 10}, {"rejected", 0}, {.name = NULL}});
 	assert_row(TEN "--max-model-len 14",
-		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {NULL}});
+		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
 	assert_row(TEN "--max-model-len 14 --too-long truncate",
-		   (const struct expect[]){{"completed", 10}, {"e2e_mean_s", 0.04}, {NULL}});
+		   (const struct expect[]){{"completed", 10}, {"e2e_mean_s", 0.04}, {.name = NULL}});
 	assert_row(TEN "--max-model-len 10 --too-long truncate",
-		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {NULL}});
+		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
 	assert_says(TEN "--max-model-len 14", "10 requests longer than --max-model-len rejected\n");
 	assert_says(TEN "--max-model-len 14 --too-long truncate",
 		    "10 requests longer than --max-model-len had their output cut\n");
@@ -171,11 +171,11 @@ static void test_max_model_len_on_a_real_trace(void **state)
 	shared_or_skip(path, "traces/AzureLLMInferenceTrace_code.csv");
 	char args[512];
 	snprintf(args, sizeof(args), "%s -p paged " HW "--max-model-len 4096", path);
-	assert_row(args, (const struct expect[]){{"requests", 8819}, {"rejected", 1257}, {NULL}});
+	assert_row(args, (const struct expect[]){{"requests", 8819}, {"rejected", 1257}, {.name = NULL}});
 	assert_says(args, "1257 requests longer than --max-model-len rejected\n");
 	snprintf(args, sizeof(args), "%s -p paged " HW "--max-model-len 4096 --too-long truncate",
 		 path);
-	assert_row(args, (const struct expect[]){{"requests", 8819}, {"rejected", 1241}, {NULL}});
+	assert_row(args, (const struct expect[]){{"requests", 8819}, {"rejected", 1241}, {.name = NULL}});
 	assert_says(args, "16 requests longer than --max-model-len had their output cut\n");
 }
 
@@ -189,14 +189,14 @@ static void test_max_tokens(void **state)
 	(void)state;
 #define BURST "synth:constant,n=10,rate=inf,prompt=10,output=5 " FAST "--block 1 --kv-blocks 40 "
 	assert_row(BURST "-p orca-max --max-tokens 10",
-		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {NULL}});
+		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
 	assert_row(BURST "-p orca-max --max-tokens 30",
-		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {NULL}});
+		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {.name = NULL}});
 	assert_row(BURST "-p orca-max --max-tokens 31",
-		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {NULL}});
+		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
 	/* 3 oracles, 15 each, do not fit: two at a time */
 	assert_row(BURST "-p orca-oracle",
-		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {NULL}});
+		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
 	assert_says(BURST "-p orca-max --max-tokens 4",
 		    "10 rows have more output than their limit of output tokens");
 #undef BURST
