@@ -109,8 +109,10 @@ static void test_columns_of_csv(void **state)
 static void test_selection(void **state)
 {
 	(void)state;
-	assert_row(TEN, (const struct expect[]){
-				{"requests", 10}, {"completed", 10}, {"makespan_s", 9.05}, {.name = NULL}});
+	assert_row(TEN, (const struct expect[]){{"requests", 10},
+						{"completed", 10},
+						{"makespan_s", 9.05},
+						{.name = NULL}});
 	assert_row(TEN "--limit 4",
 		   (const struct expect[]){{"requests", 4}, {"makespan_s", 3.05}, {.name = NULL}});
 	assert_row(TEN "--skip 7",
@@ -119,10 +121,12 @@ static void test_selection(void **state)
 		   (const struct expect[]){{"requests", 4}, {"makespan_s", 3.05}, {.name = NULL}});
 	assert_row(TEN "--window 2:5",
 		   (const struct expect[]){{"requests", 3}, {"makespan_s", 2.05}, {.name = NULL}});
-	assert_row(TEN "--speed 2",
-		   (const struct expect[]){{"offered_rps", 2}, {"makespan_s", 4.55}, {.name = NULL}});
-	assert_row(TEN "--rate 10",
-		   (const struct expect[]){{"offered_rps", 10}, {"makespan_s", 0.95}, {.name = NULL}});
+	assert_row(
+		TEN "--speed 2",
+		(const struct expect[]){{"offered_rps", 2}, {"makespan_s", 4.55}, {.name = NULL}});
+	assert_row(
+		TEN "--rate 10",
+		(const struct expect[]){{"offered_rps", 10}, {"makespan_s", 0.95}, {.name = NULL}});
 }
 
 /* At 3.02 s four have arrived and the last has 2 of its 5 tokens. */
@@ -140,9 +144,10 @@ static void test_horizon(void **state)
 static void test_closed_loop(void **state)
 {
 	(void)state;
-	assert_row(TEN "--closed-loop 2",
-		   (const struct expect[]){
-			   {"completed", 10}, {"makespan_s", 0.25}, {"e2e_mean_s", 0.05}, {.name = NULL}});
+	assert_row(TEN "--closed-loop 2", (const struct expect[]){{"completed", 10},
+								  {"makespan_s", 0.25},
+								  {"e2e_mean_s", 0.05},
+								  {.name = NULL}});
 	assert_row(TEN "--closed-loop 1",
 		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {.name = NULL}});
 }
@@ -155,8 +160,9 @@ static void test_max_model_len(void **state)
 		   (const struct expect[]){{"completed", 10}, {"rejected", 0}, {.name = NULL}});
 	assert_row(TEN "--max-model-len 14",
 		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
-	assert_row(TEN "--max-model-len 14 --too-long truncate",
-		   (const struct expect[]){{"completed", 10}, {"e2e_mean_s", 0.04}, {.name = NULL}});
+	assert_row(
+		TEN "--max-model-len 14 --too-long truncate",
+		(const struct expect[]){{"completed", 10}, {"e2e_mean_s", 0.04}, {.name = NULL}});
 	assert_row(TEN "--max-model-len 10 --too-long truncate",
 		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
 	assert_says(TEN "--max-model-len 14", "10 requests longer than --max-model-len rejected\n");
@@ -171,11 +177,13 @@ static void test_max_model_len_on_a_real_trace(void **state)
 	shared_or_skip(path, "traces/AzureLLMInferenceTrace_code.csv");
 	char args[512];
 	snprintf(args, sizeof(args), "%s -p paged " HW "--max-model-len 4096", path);
-	assert_row(args, (const struct expect[]){{"requests", 8819}, {"rejected", 1257}, {.name = NULL}});
+	assert_row(args,
+		   (const struct expect[]){{"requests", 8819}, {"rejected", 1257}, {.name = NULL}});
 	assert_says(args, "1257 requests longer than --max-model-len rejected\n");
 	snprintf(args, sizeof(args), "%s -p paged " HW "--max-model-len 4096 --too-long truncate",
 		 path);
-	assert_row(args, (const struct expect[]){{"requests", 8819}, {"rejected", 1241}, {.name = NULL}});
+	assert_row(args,
+		   (const struct expect[]){{"requests", 8819}, {"rejected", 1241}, {.name = NULL}});
 	assert_says(args, "16 requests longer than --max-model-len had their output cut\n");
 }
 
@@ -188,15 +196,17 @@ static void test_max_tokens(void **state)
 {
 	(void)state;
 #define BURST "synth:constant,n=10,rate=inf,prompt=10,output=5 " FAST "--block 1 --kv-blocks 40 "
-	assert_row(BURST "-p orca-max --max-tokens 10",
-		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
+	assert_row(
+		BURST "-p orca-max --max-tokens 10",
+		(const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
 	assert_row(BURST "-p orca-max --max-tokens 30",
 		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {.name = NULL}});
 	assert_row(BURST "-p orca-max --max-tokens 31",
 		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
 	/* 3 oracles, 15 each, do not fit: two at a time */
-	assert_row(BURST "-p orca-oracle",
-		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
+	assert_row(
+		BURST "-p orca-oracle",
+		(const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
 	assert_says(BURST "-p orca-max --max-tokens 4",
 		    "10 rows have more output than their limit of output tokens");
 #undef BURST
