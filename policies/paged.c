@@ -69,6 +69,7 @@ static int check(const void *state, struct err *e)
 
 static void preempt(const struct paged *s, const struct request *r, struct plan *p)
 {
+	plan_refuse(p, PLAN_KV);
 	if (s->preempt != PREEMPT_SWAP || plan_evict(p, r, PLAN_SWAP) != PLAN_OK)
 		plan_evict(p, r, PLAN_RECOMPUTE);
 }

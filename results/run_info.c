@@ -4,11 +4,13 @@
 
 const struct field run_info_fields[] = {
 	ROW(policy, "policy, shape or preset, as the user named it"),
+	ROW(given, "parameters that were written, as written"),
 	ROW(params, "all its parameters, k=v"),
 	ROW(executor, "where step times come from"),
 	ROW(executor_params, "all its parameters, k=v"),
 	ROW(notes, "oracle, roofline, ...; separated by spaces"),
 	ROW(model, "model"),
+	ROW(model_source, "built-in name or path of its config.json, as given"),
 	ROW(device, "device"),
 	ROW(tp, "devices an instance is split over"),
 	ROW(instances, "copies of the model"),
@@ -16,6 +18,7 @@ const struct field run_info_fields[] = {
 	ROW(trace, "file or generator, as the user named it"),
 	ROW(trace_format, "format it was read as"),
 	ROW(trace_hash, "hash of the requests as simulated, 16 hex digits"),
+	ROW(columns, "--columns, as given"),
 	ROW(trace_rows, "rows of the trace that were read"),
 	ROW(skipped_zero, "rows skipped because they have no output token"),
 	ROW(skipped_zero_prompt, "rows skipped because they have no prompt token"),

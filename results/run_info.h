@@ -9,12 +9,13 @@
 #include "results/field.h"
 
 struct run_info {
-	char policy[64], params[512]; /* as in the summary */
+	char policy[64], given[256], params[512]; /* as in the summary */
 	char executor[32], executor_params[256], notes[128];
-	char model[64], device[64];
+	char model[64], model_source[512], device[64];
 	int64_t tp, instances;
 	char router[32];
 	char trace[512], trace_format[32], trace_hash[24]; /* hash: 16 hex digits */
+	char columns[256];				   /* --columns */
 	int64_t trace_rows, skipped_zero, skipped_zero_prompt, left_out;
 	int64_t hash_block;	/* tokens a prefix hash stands for; NULL without hashes */
 	double rate_rps, speed; /* NULL: as recorded; rate infinity is stored as 9e999 */

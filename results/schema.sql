@@ -14,11 +14,13 @@ PRAGMA user_version = 1;            -- of this schema
 CREATE TABLE run (
 	id INTEGER PRIMARY KEY,
 	policy TEXT,                 -- policy, shape or preset, as the user named it
+	given TEXT,                  -- parameters that were written, as written
 	params TEXT,                 -- all its parameters, k=v, canonical
 	executor TEXT,               -- where step times come from: fixed, predict, ...
 	executor_params TEXT,        -- all its parameters, k=v, canonical
 	notes TEXT,                  -- what must be said beside the numbers: oracle, roofline, ...
 	model TEXT,
+	model_source TEXT,           -- built-in name or path of its config.json, as given
 	device TEXT,
 	tp INTEGER,                  -- devices an instance is split over
 	instances INTEGER,           -- copies of the model
@@ -26,6 +28,7 @@ CREATE TABLE run (
 	trace TEXT,                  -- file or generator, as the user named it
 	trace_format TEXT,           -- format it was read as
 	trace_hash TEXT,             -- of the rows taken, before --rate and --speed, 16 hex digits
+	columns TEXT,                -- --columns, as given
 	trace_rows INTEGER,          -- rows of the trace that were read
 	skipped_zero INTEGER,        -- rows skipped because they have no output token
 	skipped_zero_prompt INTEGER, -- rows skipped because they have no prompt token
@@ -156,7 +159,7 @@ SELECT
 	e2e_mean_s, e2e_p50_s, e2e_p99_s,
 	norm_latency_mean_s, queue_mean_s, queue_p99_s,
 	preemptions, steps, makespan_s, kv_util_mean, batch_mean, bound, saturated,
-	throughput_steady_rps, recomputed_tok, devices, percentiles, notes
+	throughput_steady_rps, recomputed_tok, devices, given, percentiles, notes
 FROM run JOIN metric ON metric.run_id = run.id;
 
 -- One row a stored request with its latencies, and whether it met each target of its run: 1 or 0,

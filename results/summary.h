@@ -29,6 +29,7 @@ struct summary {
 	double throughput_steady_rps; /* ramp and drain cut */
 	int64_t recomputed_tok;	      /* tokens prefilled again after preemptions */
 	int64_t devices;	      /* that all instances need */
+	char given[256];	      /* parameters that were written, as written */
 	char percentiles[16];	      /* "exact" or "histogram" (all but ITL, which always is) */
 	char notes[128];	      /* "oracle", "roofline", ...; space separated */
 };

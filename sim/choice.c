@@ -229,6 +229,8 @@ int choice_parse(struct choice *c, const char *text, struct err *e)
 	const char *given = split_name(text, c->name, sizeof(c->name));
 	const char *preset_params = NULL;
 
+	snprintf(c->given, sizeof(c->given), "%s", given ? given : "");
+
 	snprintf(base, sizeof(base), "%s", c->name);
 	for (size_t i = 0; presets[i].name; i++)
 		if (!strcmp(presets[i].name, c->name))

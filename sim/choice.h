@@ -26,6 +26,7 @@ extern const struct param disaggregated_params[];
 
 struct choice {
 	char name[64];	  /* as given: a preset's name stays */
+	char given[256];  /* the parameters that were written, as written */
 	char params[512]; /* all of them, canonical */
 	bool disaggregated;
 	const struct policy_ops

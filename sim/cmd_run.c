@@ -91,14 +91,14 @@ static void clear_progress(bool *shown)
 	*shown = false;
 }
 
-static void print_count(const char *what, int64_t n)
+static void print_count(const char *run, const char *what, int64_t n)
 {
 	if (n > 0)
-		fprintf(stderr, "omnibus run: %" PRId64 " %s\n", n, what);
+		fprintf(stderr, "omnibus run: %s%" PRId64 " %s\n", run, n, what);
 }
 
 /* What was selected, so that a wrong unit is seen at once; and whatever was left out. */
-static void describe(const struct replay *r)
+static void describe_trace(const struct replay *r)
 {
 	const struct trace_counts *t = &r->trace;
 	double span_s = (double)(t->last_ns - t->first_ns) / 1e9;
@@ -107,16 +107,33 @@ static void describe(const struct replay *r)
 		span_s);
 	if (t->rows > 1 && span_s > 0)
 		fprintf(stderr, ", %.4g a second", (double)(t->rows - 1) / span_s);
-	fputc('\n', stderr);
-	print_count("rows without output tokens skipped", t->skipped_zero);
-	print_count("rows without prompt tokens skipped", t->skipped_zero_prompt);
-	print_count("rows left out by --skip and --window", t->left_out);
-	print_count("requests longer than --max-model-len rejected", r->counts.too_long_rejected);
-	print_count("requests longer than --max-model-len had their output cut",
+	fputs(r->options->n_rates > 1 ? ", at the first --rate\n" : "\n", stderr);
+	print_count("", "rows without output tokens skipped", t->skipped_zero);
+	print_count("", "rows without prompt tokens skipped", t->skipped_zero_prompt);
+	print_count("", "rows left out by --skip and --window", t->left_out);
+	print_count("",
+		    "requests longer than the model's context, which --max-model-len could refuse",
+		    r->counts.beyond_context);
+	print_count("", "requests longer than --max-model-len had their output cut",
 		    r->counts.too_long_truncated);
 	print_count(
+		"",
 		"rows have more output than their limit of output tokens, which is raised to it",
 		r->counts.raised_max_tok);
+}
+
+/* What one run turned away. */
+static void describe_run(const struct replay *r, size_t n_runs)
+{
+	char name[96] = "";
+
+	if (n_runs > 1)
+		snprintf(name, sizeof(name), "run %" PRId64 " (%s): ", r->summary.run_id,
+			 r->summary.policy);
+	print_count(name, "requests longer than --max-model-len rejected",
+		    r->counts.too_long_rejected);
+	print_count(name, "requests rejected because the whole KV pool could not hold one of them",
+		    r->summary.rejected - r->counts.too_long_rejected);
 }
 
 /* Takes the runs in order: commits, counts, and stops at the first that failed. */
@@ -202,7 +219,9 @@ static int run(struct run_options *o, struct err *e)
 	int result = run_all(&b, o->jobs, &n_good, e);
 
 	if (n_good > 0)
-		describe(&b.replays[0]);
+		describe_trace(&b.replays[0]);
+	for (size_t i = 0; i < n_good; i++)
+		describe_run(&b.replays[i], b.n);
 	struct err print_err;
 
 	if (print(o, &b, n_good, &print_err) < 0 && result == 0) {

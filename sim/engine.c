@@ -222,6 +222,9 @@ static bool fits_model_len(struct sim *s, struct job *j)
 {
 	int64_t room = s->c->max_model_len - j->req.prompt_tok;
 
+	if (s->c->max_model_len == 0)
+		s->counts.beyond_context +=
+			s->c->context > 0 && j->req.prompt_tok + j->output_tok > s->c->context;
 	if (s->c->max_model_len == 0 || j->output_tok <= room)
 		return true;
 	if (!s->c->too_long_truncate || room < 1) {
@@ -393,8 +396,8 @@ static void unfinished(struct sim *s)
 
 	if (n > 0 && !s->cut_off) {
 		err_set(s->err,
-			"policy %s plans nothing although %zu requests wait (the first is request "
-			"%lld) and nothing else is to come",
+			"policy %s plans no step although %zu requests are not done (the first is "
+			"request %lld) and nothing else is to come",
 			s->c->choice->name, n, (long long)left[0]->req.idx);
 		s->failed = true;
 	}
@@ -430,7 +433,7 @@ static void add_note(struct summary *out, const char *note)
 static void fill_summary(struct sim *s, struct summary *out)
 {
 	double batch_sum = 0, util_sum = 0;
-	bool oracle = false;
+	bool oracle = false, reply_batch = false;
 
 	metrics_summary(&s->metrics, &s->itl, out);
 	if (s->c->closed_loop > 0) { /* arrivals follow completions: no rate is offered */
@@ -447,6 +450,7 @@ static void fill_summary(struct sim *s, struct summary *out)
 		batch_sum += (double)st->batch_sum;
 		util_sum += (double)st->kv_sum / (double)s->instances[i].kv.total;
 		oracle = oracle || s->instances[i].oracle;
+		reply_batch = reply_batch || s->instances[i].replied_batch;
 	}
 	out->batch_mean = out->steps ? batch_sum / (double)out->steps : NAN;
 	out->kv_util_mean =
@@ -457,6 +461,16 @@ static void fill_summary(struct sim *s, struct summary *out)
 	add_note(out, s->c->hardware.executor->notes);
 	if (oracle)
 		add_note(out, "oracle");
+	if (s->counts.beyond_context > 0)
+		add_note(out, "beyond-context");
+	if (reply_batch)
+		add_note(out, "reply=batch");
+	if (s->c->choice->common.stream > 1) {
+		char note[32];
+
+		snprintf(note, sizeof(note), "stream=%lld", (long long)s->c->choice->common.stream);
+		add_note(out, note);
+	}
 }
 
 struct bin_sink {

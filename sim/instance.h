@@ -109,8 +109,9 @@ struct instance {
 	bool busy; /* a step is in progress: the single one, or one of the run */
 	bool in_single;
 	bool plan_due;
-	bool oracle;	  /* the policy has looked at a true output length */
-	enum bound bound; /* what refused the head at the last plan */
+	bool oracle;	    /* the policy has looked at a true output length */
+	bool replied_batch; /* tokens were delivered at the end of a batch */
+	enum bound bound;   /* what refused the head at the last plan */
 	int64_t bound_since_ns;
 
 	struct instance_stats stats;

@@ -1,5 +1,6 @@
 /* main.c: finds the subcommand. Each lives in its own cmd_*.c with its own option table. */
 #include "sim/options.h"
+#include <stdbool.h>
 #include <string.h>
 
 static const struct command {
@@ -32,9 +33,18 @@ int main(int argc, char **argv)
 		puts("omnibus " OMNIBUS_VERSION);
 		return 0;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+	bool help =
+		!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
+
+	if (help && argc == 2) {
 		print_usage(stdout);
 		return 0;
+	}
+	if (help) { /* omnibus help run = omnibus run --help */
+		argv[1] = argv[2];
+		static char option[] = "--help";
+
+		argv[2] = option;
 	}
 	const char *names[N_COMMANDS];
 	for (size_t i = 0; i < N_COMMANDS; i++) {

@@ -4,6 +4,7 @@
 
 static struct job *job_of(const struct request *r)
 {
+	CHECK(r, "%s", "a policy passes no request (view_head() and the like give NULL for none)");
 	return (struct job *)(uintptr_t)r; /* the request is its first member */
 }
 
@@ -150,6 +151,7 @@ void plan_pad(struct plan *p, enum plan_reply reply)
 	      p->in->policy_name, (long long)p->in->running.n);
 	p->in->batch_padded = true;
 	p->in->batch_reply = reply;
+	p->in->replied_batch = p->in->replied_batch || reply == PLAN_REPLY_BATCH;
 	p->pad_tok = 0;
 }
 
@@ -370,6 +372,10 @@ static void start_single(struct instance *in, const struct plan *p)
 	in->stats.kv_sum += in->kv.used;
 }
 
+/*
+ * Why the head of the queue waits from now on. A plan that did not try to admit it (a static batch
+ * goes on) leaves it waiting for what it was last refused for.
+ */
 static enum bound bound_of(const struct instance *in, const struct plan *p)
 {
 	static const enum bound of[] = {[PLAN_OK] = BOUND_SEATS,
@@ -378,7 +384,13 @@ static enum bound bound_of(const struct instance *in, const struct plan *p)
 					[PLAN_TOKENS] = BOUND_TOKENS,
 					[PLAN_HOST] = BOUND_KV};
 
-	return queue_len(&in->waiting) + in->swapped.n > 0 ? of[p->refused] : BOUND_ARRIVALS;
+	bool fills_up = p->wait_ns >= 0 && in->running.n == 0; /* for others to arrive */
+
+	if (queue_len(&in->waiting) + in->swapped.n == 0 || fills_up)
+		return BOUND_ARRIVALS;
+	if (p->refused == PLAN_OK && in->bound != BOUND_ARRIVALS)
+		return in->bound;
+	return of[p->refused];
 }
 
 void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)

@@ -254,6 +254,10 @@ static void fill_info(struct replay *r, const struct resources *res)
 
 	snprintf(s->policy, sizeof(s->policy), "%s", r->choice->name);
 	snprintf(s->params, sizeof(s->params), "%s", r->choice->params);
+	snprintf(s->given, sizeof(s->given), "%s", r->choice->given);
+	snprintf(i->given, sizeof(i->given), "%s", r->choice->given);
+	snprintf(i->model_source, sizeof(i->model_source), "%s", o->has_model ? o->model_name : "");
+	snprintf(i->columns, sizeof(i->columns), "%s", o->select.columns ? o->select.columns : "");
 	snprintf(s->model, sizeof(s->model), "%s", o->has_model ? o->model.name : "");
 	snprintf(s->device, sizeof(s->device), "%s", o->has_device ? o->device->name : "");
 	s->devices = count_devices(r);

@@ -275,8 +275,11 @@ static int set_slo(struct run_options *o, struct err *e)
 	if (o->slo_text && !o->slo_text[0])
 		return err_set(e, "--slo has no target in it; expected ttft=S, tpot=S, e2e=S or "
 				  "maxgap=S");
-	if (param_parse(&set, 1, "--slo", o->slo_text, e) < 0)
-		return -1;
+	struct err inner;
+
+	if (param_parse(&set, 1, "--slo", o->slo_text, &inner) < 0)
+		return err_set(e, "%s (targets are seconds: ttft=0.5,tpot=0.05,e2e=10,maxgap=1)",
+			       inner.text);
 	o->slo.ttft_ns *= NS; /* seconds until here */
 	o->slo.tpot_ns *= NS;
 	o->slo.e2e_ns *= NS;

@@ -69,6 +69,8 @@ struct sim_config {
 /* Counts that no column of the summary has. */
 struct sim_counts {
 	int64_t too_long_rejected, too_long_truncated;
+	int64_t beyond_context; /* requests longer than the model's context, where there is no
+				   max_model_len */
 	int64_t raised_max_tok; /* rows whose output is above --max-tokens N: their limit is the
 				   output */
 	int64_t events;

@@ -59,7 +59,7 @@ static void test_idle_policy(void **state)
 	(void)state;
 	struct harness_result r = run_own(&policy_idle, NULL, row, 2);
 
-	assert_refused(r.rc, r.err, "policy idle plans nothing although 2 requests wait");
+	assert_refused(r.rc, r.err, "policy idle plans no step although 2 requests are not done");
 	assert_refused(r.rc, r.err, "request 0");
 	harness_release(&r);
 }
