@@ -97,6 +97,8 @@ static void name_from_path(struct model *m, const char *path)
 	const char *end = strrchr(path, '/');
 	const char *start = end ? end + 1 : path;
 	if (strcmp(start, "config.json") == 0 && end && end > path) {
+		while (end > path + 1 && end[-1] == '/')
+			end--;
 		for (start = end; start > path && start[-1] != '/';)
 			start--;
 	} else {

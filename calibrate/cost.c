@@ -19,7 +19,7 @@ struct cost {
 	double expert_count, log_miss; /* log(1 - active / experts): a token misses an expert */
 	double attend_ns;	       /* constant of the attention kernels of all layers */
 	double ctx_ns;		       /* decode attention, a token of context */
-	double pair_ns;		       /* prefill attention, half a (query, key) pair */
+	double pair_ns;		       /* prefill attention, a (query, key) pair */
 };
 
 /* With `times` its weights read: the experts reached, or 1. */
@@ -59,7 +59,7 @@ static double base_ns(const struct cost *c, const struct step *s)
 	if (s->decode_seq > 0)
 		ns += c->attend_ns;
 	if (s->prefill_tok > 0)
-		ns += c->attend_ns + c->pair_ns * (double)s->prefill_pairs2;
+		ns += c->attend_ns + c->pair_ns * s->prefill_pairs;
 	return ns;
 }
 
@@ -203,7 +203,7 @@ static void set_attention(const struct build *b, int64_t kv_bits)
 	double compute_ns = layers * 2 * heads * decode / flops_s * 1e9;
 	b->c->attend_ns = layers * b->d->gemm_t0_ns;
 	b->c->ctx_ns = memory_ns > compute_ns ? memory_ns : compute_ns;
-	b->c->pair_ns = layers * 2 * heads * prefill / flops_s * 1e9 / 2;
+	b->c->pair_ns = layers * 2 * heads * prefill / flops_s * 1e9;
 }
 
 /* The sum over all GEMMs, which each bend once, where compute outgrows memory. */

@@ -47,7 +47,8 @@ void memory_budget(const struct model *m, const struct device *d, const struct m
 	if (w->kv_blocks > 0 || w->kv_tokens > 0) {
 		b->overridden = true;
 		b->blocks = w->kv_blocks > 0 ? w->kv_blocks : w->kv_tokens / w->block_tok;
-		b->kv_bytes = b->blocks * block_bytes;
+		b->kv_bytes =
+			b->blocks > INT64_MAX / block_bytes ? INT64_MAX : b->blocks * block_bytes;
 	}
 	b->tokens = b->blocks * w->block_tok;
 }
@@ -135,6 +136,13 @@ static void advise(const struct model *m, const struct device *d, const struct m
 int memory_check(const struct model *m, const struct device *d, const struct memory_want *w,
 		 const struct memory_budget *b, struct err *e)
 {
+	if (b->kv_bytes == INT64_MAX)
+		return err_set(
+			e,
+			"a KV pool of %lld blocks of %lld tokens, %lld bytes each, is beyond "
+			"8 EiB: give fewer or smaller blocks",
+			(long long)b->blocks, (long long)w->block_tok,
+			(long long)b->kv_token_bytes);
 	if (b->blocks > 0)
 		return 0;
 	if (b->overridden)

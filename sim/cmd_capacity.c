@@ -1,5 +1,6 @@
 /* omnibus capacity: what fits beside the weights, from shapes alone. */
 
+#include "calibrate/cost.h"
 #include "calibrate/memory.h"
 #include "results/field.h"
 #include "sim/options.h"
@@ -132,6 +133,8 @@ static void print_md(const struct capacity *c)
 	print_count("tokens", b->tokens);
 	printf("| %-36s | %15.2f |\n", users, (double)b->tokens / (double)c->context);
 	print_count("batch at which KV outgrows weights", crossover_batch(c));
+	printf("| %-36s | %12.3f ms |\n", "floor of a decode step, predicted",
+	       cost_decode_floor_ns(&c->model, c->device, c->want.tp) / 1e6);
 }
 
 static int check_options(struct capacity *c, struct err *e)
@@ -168,7 +171,9 @@ static int check_wants(struct capacity *c, struct err *e)
 			       c->reserve_gib, (double)memory / GIB);
 	if (!c->context)
 		c->context = c->model.context;
-	return model_check_tp(&c->model, c->want.tp, e);
+	if (c->want.tp > c->model.heads)
+		return model_check_tp(&c->model, c->want.tp, e);
+	return 0;
 }
 
 static int complain(const struct err *e, int code)
@@ -196,6 +201,8 @@ static int print_capacity(struct capacity *c)
 	}
 	if (memory_check(&c->model, c->device, &c->want, &c->budget, &e))
 		return complain(&e, EXIT_FAILED);
+	if (model_check_tp(&c->model, c->want.tp, &e))
+		fprintf(stderr, "omnibus capacity: note: %s; servers refuse that\n", e.text);
 	if (c->budget.overridden && c->budget.kv_bytes > c->budget.left_bytes)
 		fprintf(stderr,
 			"omnibus capacity: note: the KV pool asked for, %.2f GiB, is more than the "

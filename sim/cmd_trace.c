@@ -9,7 +9,7 @@
 
 int cmd_trace_fail(const struct err *e, int code)
 {
-	fprintf(stderr, "omnibus: %s\n", e->text);
+	fprintf(stderr, "omnibus trace: %s\n", e->text);
 	return code;
 }
 

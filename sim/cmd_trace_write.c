@@ -21,7 +21,7 @@ static void report_losses(const struct writer *w)
 	};
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		if (losses[i].rows > 0)
-			fprintf(stderr, "omnibus: %lld rows: %s\n", (long long)losses[i].rows,
+			fprintf(stderr, "omnibus trace: %lld rows: %s\n", (long long)losses[i].rows,
 				losses[i].what);
 }
 

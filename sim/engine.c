@@ -409,14 +409,14 @@ static void unfinished(struct sim *s)
 static const char *bound_name(const struct sim *s)
 {
 	static const char *const names[] = {"arrivals", "seats", "kv", "tokens", "link"};
-	int64_t total[N_BOUNDS];
+	double total[N_BOUNDS]; /* over many instances more ns than an int64_t holds */
 	int most = 0;
 
-	memcpy(total, s->bound_ns, sizeof(total));
 	for (int b = 0; b < N_BOUNDS; b++) {
+		total[b] = (double)s->bound_ns[b];
 		/* that nothing waits says something only of instances that arrivals go to */
 		for (uint32_t i = 0; i < (b == BOUND_ARRIVALS ? s->n_entry : s->n); i++)
-			total[b] += s->instances[i].stats.bound_ns[b];
+			total[b] += (double)s->instances[i].stats.bound_ns[b];
 		if (total[b] > total[most])
 			most = b;
 	}
@@ -448,7 +448,7 @@ static void fill_summary(struct sim *s, struct summary *out)
 		out->steps += st->steps;
 		out->recomputed_tok += st->recomputed_tok;
 		batch_sum += (double)st->batch_sum;
-		util_sum += (double)st->kv_sum / (double)s->instances[i].kv.total;
+		util_sum += stats_sum_value(&st->kv_sum) / (double)s->instances[i].kv.total;
 		oracle = oracle || s->instances[i].oracle;
 		reply_batch = reply_batch || s->instances[i].replied_batch;
 	}

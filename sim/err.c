@@ -11,6 +11,10 @@ int err_set(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* One line, and nothing that a terminal obeys, whatever the names in it hold. */
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	memcpy(e->text, text, sizeof(text));
 	return -1;
 }

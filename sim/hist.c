@@ -84,8 +84,13 @@ void hist_add_run(struct hist *h, double step, double slope, int64_t ctx, int64_
 		hist_add(h, line_at(&l, first), count * (last - first + 1));
 		return;
 	}
-	for (; first <= last && line_at(&l, first) < 1; first++)
-		hist_add(h, 0, count); /* less than 1 ns and growing: it does not last */
+	if (line_at(&l, first) < 1) {
+		int64_t next = line_reach(&l, 1, origin, steps_per_ns, first, last);
+
+		h->zero += count * (next - first);
+		h->n += count * (next - first);
+		first = next;
+	}
 	while (first <= last) {
 		int64_t bin = bin_of(line_at(&l, first));
 		int64_t next = line_reach(&l, bin_low(bin + 1), origin, steps_per_ns, first, last);

@@ -13,6 +13,7 @@
 #ifndef SIM_INSTANCE_H
 #define SIM_INSTANCE_H
 
+#include "results/stats.h"
 #include "sim/executor.h"
 #include "sim/gaps.h"
 #include "sim/heap.h"
@@ -45,7 +46,8 @@ enum bound { BOUND_ARRIVALS, BOUND_SEATS, BOUND_KV, BOUND_TOKENS, BOUND_LINK, N_
 
 /* Integer sums over the whole simulation. */
 struct instance_stats {
-	int64_t steps, batch_sum, kv_sum; /* a step: sequences in it, blocks in use during it */
+	int64_t steps, batch_sum; /* a step; the sequences in it */
+	struct stats_sum kv_sum;  /* the blocks in use during it */
 	int64_t preemptions, recomputed_tok;
 	int64_t bound_ns[N_BOUNDS]; /* time that the head of the queue was refused for this reason
 				     */

@@ -1,7 +1,9 @@
 /* main.c: finds the subcommand. Each lives in its own cmd_*.c with its own option table. */
 #include "sim/options.h"
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
 	const char *name, *summary;
@@ -23,7 +25,7 @@ static void print_usage(FILE *out)
 	fputs("\n  --version, --help\n", out);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	if (argc < 2) {
 		print_usage(stderr);
@@ -56,4 +58,28 @@ int main(int argc, char **argv)
 	err_unknown(&e, "command", argv[1], names, N_COMMANDS);
 	fprintf(stderr, "omnibus: %s\n", e.text);
 	return EXIT_USAGE;
+}
+
+/*
+ * A standard stream that is closed must not become the next file that is opened. In its place comes
+ * one that fails when it is used, as the closed one would.
+ */
+static void hold_standard_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0)
+			_exit(EXIT_FAILED);
+}
+
+int main(int argc, char **argv)
+{
+	hold_standard_streams();
+	int code = dispatch(argc, argv);
+
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		if (code == 0)
+			fputs("omnibus: cannot write to the standard output\n", stderr);
+		code = code ? code : EXIT_FAILED;
+	}
+	return code;
 }

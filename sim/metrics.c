@@ -124,8 +124,10 @@ void metrics_record(struct metrics *m, const struct record *r, int64_t gap_ns, i
 }
 
 /*
- * Whether the backlog grows: the slope of a straight line through the number of waiting requests
- * over the second half of the arrival window is above 5% of the offered rate. NULL below 10 points.
+ * Whether the backlog grows by more than 5% of the offered rate: the slope of a straight line
+ * through the number of waiting requests at arrivals of the second half of the arrival window; or
+ * what waits at its end over its whole length (a rush in the middle leaves the second half flat or
+ * falling). NULL below 10 points in the second half.
  */
 static int64_t saturated(const struct metrics *m, double offered_rps)
 {
@@ -143,7 +145,7 @@ static int64_t saturated(const struct metrics *m, double offered_rps)
 	if (n < 10 || !isfinite(offered_rps))
 		return FIELD_NULL_INT;
 	gsl_fit_linear(x, 1, y, 1, n, &c0, &c1, &cov00, &cov01, &cov11, &sumsq);
-	return c1 > 0.05 * offered_rps;
+	return c1 > 0.05 * offered_rps || y[n - 1] > 0.05 * (double)m->requests;
 }
 
 /* Completions between the first tenth of the arrival window and its end: no ramp, no drain. */

@@ -345,7 +345,7 @@ static void describe(const struct instance *in, struct step *step)
 		int64_t q = s->prefill_tok[i] + j->pad_tok;
 
 		step->prefill_tok += q;
-		step->prefill_pairs2 += q * (2 * j->done_tok + q + 1);
+		step->prefill_pairs += (double)q * ((double)j->done_tok + (double)(q + 1) / 2);
 		step->prefill_done_seq += j->done_tok + s->prefill_tok[i] == j->seq_tok;
 	}
 	if (s->decodes) {
@@ -369,7 +369,7 @@ static void start_single(struct instance *in, const struct plan *p)
 	in->busy = in->in_single = true;
 	in->stats.steps++;
 	in->stats.batch_sum += s->step.decode_seq + s->n_prefill;
-	in->stats.kv_sum += in->kv.used;
+	stats_sum_add(&in->stats.kv_sum, in->kv.used);
 }
 
 /*

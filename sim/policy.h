@@ -63,7 +63,11 @@ int64_t view_kv_free(const struct view *v); /* free blocks, after what this plan
  */
 int64_t view_true_output(const struct view *v, const struct request *r);
 
-/* Plan: every call is checked; PLAN_OK is 0 */
+/*
+ * Plan: every call is checked; PLAN_OK is 0. A call that says of itself what must hold before it,
+ * and is made all the same, is a bug of the policy: it aborts with a sentence that names the
+ * policy.
+ */
 
 enum plan_result {
 	PLAN_OK,

@@ -43,7 +43,7 @@ static void begin_steps(struct instance *in, int64_t n)
 {
 	struct run *r = &in->run;
 
-	in->stats.kv_sum += kv_grow(&in->kv, r->clock + r->begun, n);
+	stats_sum_add(&in->stats.kv_sum, kv_grow(&in->kv, r->clock + r->begun, n));
 	in->stats.batch_sum += n * r->b;
 	in->stats.steps += n;
 	r->begun += n;
@@ -86,7 +86,7 @@ static void run_start(struct instance *in, int64_t now_ns)
 	in->executor->ops->decode(in->executor, r->b, r->ctx, &r->cost);
 	in->stats.steps++;
 	in->stats.batch_sum += r->b;
-	in->stats.kv_sum += in->kv.used;
+	stats_sum_add(&in->stats.kv_sum, in->kv.used);
 	run_set_limit(in);
 }
 
@@ -101,7 +101,7 @@ void run_next(struct instance *in, int64_t now_ns)
 	r->begun++;
 	in->stats.steps++;
 	in->stats.batch_sum += r->b;
-	in->stats.kv_sum += in->kv.used;
+	stats_sum_add(&in->stats.kv_sum, in->kv.used);
 	run_set_limit(in);
 }
 
@@ -145,15 +145,21 @@ static int64_t reach(const struct run *r, int64_t from, int64_t t_ns, int64_t *e
 	/* the guess may be off by rounding: the closed form decides */
 	while (j < r->limit && *end_ns < t_ns)
 		*end_ns = run_end_ns(r, ++j);
-	while (j > from) {
-		int64_t before_ns = run_end_ns(r, j - 1);
+	int64_t before_ns = j > from ? run_end_ns(r, j - 1) : 0;
 
-		if (before_ns < t_ns)
-			break;
-		*end_ns = before_ns;
-		j--;
+	if (j == from || before_ns < t_ns)
+		return j;
+	/* or many steps end at the same time: the first of them by halves */
+	for (int64_t high = j - 1; from < high;) {
+		int64_t mid = from + (high - from) / 2;
+
+		if (run_end_ns(r, mid) < t_ns)
+			from = mid + 1;
+		else
+			high = mid;
 	}
-	return j;
+	*end_ns = run_end_ns(r, from);
+	return from;
 }
 
 /* The last step in [done, limit] that has ended at t_ns, or `done`. */

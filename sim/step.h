@@ -11,11 +11,10 @@ struct step {
 	int64_t prefill_seq;	  /* sequences they belong to */
 	int64_t prefill_done_seq; /* sequences whose prompt this step completes: they are sampled */
 	/*
-	 * Attention work of the prompts, doubled to stay an integer: the sum over sequences of
-	 * q * (2 * prior + q + 1) for q tokens after `prior` cached ones. Half of it is the number
-	 * of (query, key) pairs, q * (prior + (q + 1) / 2).
+	 * Attention work of the prompts, in (query, key) pairs: the sum over sequences of
+	 * q * (prior + (q + 1) / 2) for q tokens after `prior` cached ones.
 	 */
-	int64_t prefill_pairs2;
+	double prefill_pairs;
 	int64_t decode_seq; /* sequences that decode one token, held seats of a padded batch
 			       included */
 	int64_t decode_ctx; /* sum of their context lengths P + g, padding included */

@@ -167,7 +167,7 @@ static void check_single(const struct instance *in)
 	EQUAL(s->step.prefill_tok, computed);
 	EQUAL(s->step.prefill_seq, s->n_prefill);
 	EQUAL(s->step.prefill_done_seq, whole);
-	EQUAL(s->step.prefill_pairs2, pairs2);
+	EQUAL((int64_t)(2 * s->step.prefill_pairs), pairs2);
 	EQUAL(s->step.decode_seq, s->decodes ? in->decode_b : 0);
 	EQUAL(s->step.decode_ctx, s->decodes ? in->decode_ctx : 0);
 	AT_MOST(tok + (s->decodes ? in->n_decoding : 0), in->step_tok);

@@ -162,7 +162,7 @@ static double pieces_step_ns(const struct executor *x, const struct step *s)
 
 	return s->prefill_tok == 0
 		       ? decode
-		       : decode + 17.9 * (double)s->prefill_tok + 0.013 * (double)s->prefill_pairs2;
+		       : decode + 17.9 * (double)s->prefill_tok + 0.026 * s->prefill_pairs;
 }
 
 static void pieces_free(struct executor *x)

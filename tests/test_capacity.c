@@ -155,7 +155,7 @@ static const struct {
 	{"-m llama-3-9b -d h200", "llama-3-8b", 2},
 	{"-m llama-3-8b -d b300", "a100-80g, h100, h200", 2},
 	{"-m no/config.json -d h200", "no/config.json", 1},
-	{FINE "--tp 3", "attention heads", 2},
+	{FINE "--tp 33", "attention heads", 2},
 	{FINE "--tp 0", "--tp", 2},
 	{FINE "--tp two", "--tp", 2},
 	{FINE "--kv-bits 7", "16, 8, 4 or 2", 2},
@@ -176,6 +176,19 @@ static const struct {
 	{FINE "--contxt 5", "--context", 2},
 	{FINE "more", "more", 2},
 };
+
+/* Case 22: four KV heads over eight devices, one each; that 28 heads do not split is said beside
+ * it. */
+static void test_kv_heads_replicate(void **state)
+{
+	struct run_output o = testing_run("capacity -m qwen2.5-7b -d h100 --tp 8 -o csv");
+
+	(void)state;
+	assert_exit(o, 0);
+	assert_i64(column(strchr(o.out, '\n') + 1, 8), 14336);
+	assert_non_null(strstr(o.err, "tp 8 does not divide the attention heads"));
+	testing_run_free(&o);
+}
 
 static void test_wrong_usage_is_one_sentence(void **state)
 {
@@ -201,6 +214,7 @@ int main(void)
 		cmocka_unit_test(test_the_budget_line_by_line),
 		cmocka_unit_test(test_a_config_file),
 		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_kv_heads_replicate),
 		cmocka_unit_test(test_wrong_usage_is_one_sentence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static struct step prompt(int64_t n)
 	return (struct step){.prefill_tok = n,
 			     .prefill_seq = 1,
 			     .prefill_done_seq = 1,
-			     .prefill_pairs2 = n * (n + 1)};
+			     .prefill_pairs = (double)n * (double)(n + 1) / 2};
 }
 
 /* case 25 */
@@ -132,7 +132,7 @@ static struct step random_step(gsl_rng *r)
 			 .prefill_tok = (int64_t)gsl_rng_uniform_int(r, 4096)};
 	s.prefill_seq = s.prefill_tok ? 1 + (int64_t)gsl_rng_uniform_int(r, 3) : 0;
 	s.prefill_done_seq = s.prefill_seq;
-	s.prefill_pairs2 = s.prefill_tok * (s.prefill_tok + 1);
+	s.prefill_pairs = (double)s.prefill_tok * (double)(s.prefill_tok + 1) / 2;
 	s.decode_ctx = s.decode_seq * (int64_t)gsl_rng_uniform_int(r, 5000);
 	return s;
 }
@@ -149,7 +149,7 @@ static void monotone(const struct pair *p)
 		more[0].prefill_tok++;
 		more[1].decode_seq++;
 		more[2].decode_ctx += 1 + (int64_t)gsl_rng_uniform_int(r, 100);
-		more[3].prefill_pairs2++;
+		more[3].prefill_pairs += 0.5;
 		more[4].prefill_done_seq++;
 		for (int k = 0; k < 5; k++)
 			assert_true(step_ns(p->x, more[k]) >= cost);
@@ -200,12 +200,11 @@ static void test_a_prefill_step_by_hand(void **state)
 	double want = 32 * (5 * 4100 + layer + attention) + head;
 	assert_near(step_ns(x, prompt(4096)), want, 1e-9 * want);
 	/* in chunks without completion there is no head, and as many pairs in all */
-	struct step first = {
-		.prefill_tok = 2048, .prefill_seq = 1, .prefill_pairs2 = 2048LL * 2049};
+	struct step first = {.prefill_tok = 2048, .prefill_seq = 1, .prefill_pairs = 1024.0 * 2049};
 	struct step second = {.prefill_tok = 2048,
 			      .prefill_seq = 1,
 			      .prefill_done_seq = 1,
-			      .prefill_pairs2 = 2048LL * (2 * 2048 + 2049)};
+			      .prefill_pairs = 1024.0 * (2 * 2048 + 2049)};
 	double sum = step_ns(x, first) + step_ns(x, second);
 	assert_near(sum, want + 32 * 5 * 4100, 1e-9 * want);
 	executor_free(x);

@@ -103,23 +103,23 @@ static void convert_transcripts(void **state)
 		 "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 		 "2023-11-16 18:17:03.979960+00:00,4808,10\n"
 		 "2023-11-16 18:17:04.031961+00:00,3180,8\n",
-		 "omnibus: 1 rows: arrival rounded to what the format can hold\n"},
+		 "omnibus trace: 1 rows: arrival rounded to what the format can hold\n"},
 		{OURS "2,1,2\n2.0006,1,2\n", "-f mooncake-jsonl",
 		 "{\"timestamp\": 2000, \"input_length\": 1, \"output_length\": 2}\n"
 		 "{\"timestamp\": 2001, \"input_length\": 1, \"output_length\": 2}\n",
-		 "omnibus: 1 rows: arrival rounded to what the format can hold\n"},
+		 "omnibus trace: 1 rows: arrival rounded to what the format can hold\n"},
 		{"arrive_s,prompt_tok,output_tok,max_tok\n2,1,2,\n3,1,2,9\n", "",
 		 "arrive_s,prompt_tok,output_tok,max_tok\n2.000000000,1,2,\n3.000000000,1,2,9\n",
 		 ""},
 		{"arrive_s,prompt_tok,output_tok,max_tok\n2,1,2,\n3,1,2,9\n", "-f azure-csv",
 		 "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2024-01-01 00:00:00.0000000,1,2\r\n"
 		 "2024-01-01 00:00:01.0000000,1,2",
-		 "omnibus: 1 rows: max_tokens left out\n"},
+		 "omnibus trace: 1 rows: max_tokens left out\n"},
 		{"{\"timestamp\":0,\"input_length\":5,\"output_length\":1,\"hash_ids\":[-3]}\n"
 		 "{\"timestamp\":1,\"input_length\":5,\"output_length\":0}\n",
 		 "-f ns-jsonl", "{\"arrival_time_ns\":0,\"input_length\":5,\"output_length\":1}\n",
-		 "omnibus: 1 rows: hash ids left out\n"
-		 "omnibus: 1 rows: skipped: no output tokens\n"},
+		 "omnibus trace: 1 rows: hash ids left out\n"
+		 "omnibus trace: 1 rows: skipped: no output tokens\n"},
 		{"{\"timestamp\":0,\"input_length\":5,\"output_length\":1,\"hash_ids\":[-3],"
 		 "\"max_tokens\":7}\n",
 		 "-f mooncake-jsonl",
@@ -174,7 +174,7 @@ static void a_failed_file_leaves_nothing(void **state)
 	testing_run_free(&o);
 	o = testing_run("trace generate poisson -O %s/no/such/place", to);
 	assert_i64(o.code, 1);
-	assert_non_null(strstr(o.err, "omnibus: cannot write "));
+	assert_non_null(strstr(o.err, "omnibus trace: cannot write "));
 	testing_run_free(&o);
 	o = testing_run("trace generate poisson,n=100000 > /dev/full");
 	assert_i64(o.code, 1);

@@ -1,15 +1,19 @@
-/* spool.c: see spool.h. What it keeps is written once per process, under pthread_once. */
+/* spool.c: see spool.h. Standard input is one for the process, and so is what is kept of it. */
 #include "traces/spool.h"
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int fd; /* -1: failed, for the reason in err */
 	int64_t start;
+	int64_t size; /* bytes kept so far */
+	bool ended, failed;
 	struct err err;
 } spool;
 
@@ -43,24 +47,7 @@ static int write_all(int fd, const char *buf, size_t len, struct err *e)
 	return 0;
 }
 
-static int copy_stdin(int fd, struct err *e)
-{
-	char *buf = xmalloc(1 << 16);
-	int result = 0;
-	for (;;) {
-		ssize_t n = read(STDIN_FILENO, buf, 1 << 16);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			result = err_set(e, "standard input: %s", strerror(errno));
-		if (n <= 0 || (result = write_all(fd, buf, (size_t)n, e)))
-			break;
-	}
-	free(buf);
-	return result;
-}
-
-static void fill(void)
+static void start(void)
 {
 	struct stat st;
 	off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
@@ -72,20 +59,47 @@ static void fill(void)
 	} else if (S_ISREG(st.st_mode) && at >= 0) {
 		spool.fd = STDIN_FILENO;
 		spool.start = at;
+		spool.ended = true;
 	} else {
-		int fd = temporary_file(&spool.err);
-		if (fd >= 0 && !copy_stdin(fd, &spool.err))
-			spool.fd = fd;
-		else if (fd >= 0)
-			close(fd);
+		spool.fd = temporary_file(&spool.err);
 	}
 }
 
-int spool_stdin(int64_t *start, struct err *e)
+int spool_stdin(int64_t *first, struct err *e)
 {
-	pthread_once(&once, fill);
+	pthread_once(&once, start);
 	if (spool.fd < 0)
 		return err_set(e, "%s", spool.err.text);
-	*start = spool.start;
+	*first = spool.start;
 	return spool.fd;
+}
+
+/* One more piece of standard input, under the lock. A failure stays: the file lacks what came then.
+ */
+static void keep_more(char *buf, size_t size)
+{
+	ssize_t n;
+	do
+		n = read(STDIN_FILENO, buf, size);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		err_set(&spool.err, "standard input: %s", strerror(errno));
+	spool.failed = n < 0 || (n > 0 && write_all(spool.fd, buf, (size_t)n, &spool.err) < 0);
+	spool.ended = n == 0;
+	spool.size += n > 0 ? n : 0;
+}
+
+int spool_fill(int64_t upto, struct err *e)
+{
+	enum { PIECE = 1 << 16 };
+	char *buf = NULL;
+	pthread_mutex_lock(&lock);
+	while (!spool.ended && !spool.failed && spool.size < upto) {
+		buf = buf ? buf : xmalloc(PIECE);
+		keep_more(buf, PIECE);
+	}
+	int result = spool.failed ? err_set(e, "%s", spool.err.text) : 0;
+	pthread_mutex_unlock(&lock);
+	free(buf);
+	return result;
 }

@@ -7,8 +7,15 @@
 
 /*
  * A descriptor to be read with pread() from `*start` on; it belongs to the process and is never
- * closed. The first call reads all of standard input, unless that is a file. -1: a sentence.
+ * closed. Unless standard input is a file, it is a temporary one that spool_fill() fills. -1: a
+ * sentence.
  */
 int spool_stdin(int64_t *start, struct err *e);
+
+/*
+ * Before a pread(): waits until `upto` bytes behind the start are there, or the input has ended. So
+ * nothing is waited for, or kept, beyond what some reader wants. -1: a sentence.
+ */
+int spool_fill(int64_t upto, struct err *e);
 
 #endif

@@ -16,7 +16,7 @@ enum packing { PLAIN, GZIP, ZSTD };
 struct unpack {
 	const char *name; /* the caller's path */
 	int fd;
-	bool own_fd;
+	bool own_fd, stdin_kept;
 	int64_t start, pos, size;
 	enum packing packing;
 	bool open_frame; /* inside a gzip member or Zstandard frame: the end would be too early */
@@ -31,6 +31,10 @@ static int refill(struct unpack *u, struct err *e)
 {
 	if (u->at < u->len)
 		return 1;
+	/* the first four bytes together tell how it is packed */
+	int64_t want = u->pos - u->start + (u->pos == u->start ? 4 : 1);
+	if (u->stdin_kept && spool_fill(want, e) < 0)
+		return -1;
 	ssize_t n;
 	do
 		n = pread(u->fd, u->in, CHUNK, u->pos);
@@ -133,6 +137,7 @@ static int open_path(struct unpack *u, const char *path, struct err *e)
 		u->name = "standard input";
 		if ((u->fd = spool_stdin(&u->start, e)) < 0)
 			return -1;
+		u->stdin_kept = true;
 	} else {
 		u->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		u->own_fd = u->fd >= 0;
