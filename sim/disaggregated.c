@@ -147,10 +147,12 @@ static void start_transfer(struct sim *s, struct pools *p, uint32_t d, struct jo
 {
 	struct link *link = &p->link[d];
 	const struct disaggregated_params *shape = &s->c->choice->shape;
-	double bytes = (double)(j->req.prompt_tok * s->c->hardware.kv_move_bytes);
+	double bytes = (double)j->req.prompt_tok * (double)s->c->hardware.kv_move_bytes;
 	double cost_ns = shape->latency_s * 1e9 + bytes / shape->bandwidth_gb_s;
+	int64_t from_ns = link->free_ns > s->now_ns ? link->free_ns : s->now_ns;
 
-	j->moved_ns = (link->free_ns > s->now_ns ? link->free_ns : s->now_ns) + round_ns(cost_ns);
+	/* beyond the end of time, where the engine stops, no more is added up */
+	j->moved_ns = from_ns > TIME_MAX_NS ? from_ns : from_ns + round_ns(cost_ns);
 	link->free_ns = j->moved_ns;
 	list_append(&link->inbound, j);
 	if (link->inbound.n == 1)

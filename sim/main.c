@@ -1,6 +1,7 @@
 /* main.c: finds the subcommand. Each lives in its own cmd_*.c with its own option table. */
 #include "sim/options.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,8 @@ static void hold_standard_streams(void)
 int main(int argc, char **argv)
 {
 	hold_standard_streams();
+	signal(SIGXFSZ,
+	       SIG_IGN); /* a file size limit is then an error of write(), as a full disk is */
 	int code = dispatch(argc, argv);
 
 	if (fflush(stdout) != 0 || ferror(stdout)) {

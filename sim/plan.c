@@ -362,7 +362,8 @@ static void start_single(struct instance *in, const struct plan *p)
 	describe(in, &s->step);
 	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
 	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
-		s->cost_ns += (double)(p->moved_blocks * in->block_bytes) * 1e9 / in->pcie_bytes_s;
+		s->cost_ns +=
+			(double)p->moved_blocks * (double)in->block_bytes * 1e9 / in->pcie_bytes_s;
 	s->start_ns = p->now_ns;
 	s->end_ns = p->now_ns + round_ns(s->cost_ns);
 	in->run.active = false;
