@@ -1,5 +1,6 @@
 /* engine.c: time. Takes events off the agenda until there are none, or the horizon is reached. */
 #include "sim/engine.h"
+#include "sim/outcome.h"
 #include "sim/rng.h"
 #include "sim/run.h"
 #include "sim/samples.h"
@@ -112,37 +113,6 @@ struct instance *sim_route(struct sim *s)
 
 /* Requests that end */
 
-static void record(struct sim *s, const struct job *j, enum record_status status, int64_t finish_ns)
-{
-	const struct instance *in = &s->instances[j->instance];
-	int64_t gen = job_generated(in, j);
-	int64_t gaps = 0, gap_ns = 0, last_ns = finish_ns;
-	struct record r = {
-		.idx = j->req.idx,
-		.arrive_ns = j->req.arrive_ns,
-		.schedule_ns = j->schedule_ns,
-		.first_token_ns = j->first_ns,
-		.finish_ns = finish_ns,
-		.prompt_tok = j->req.prompt_tok,
-		.output_tok = j->output_tok,
-		.preemptions = j->preemptions,
-		.instance = j->instance,
-		.max_gap_ns = instance_max_gap(in, j),
-		.status = status,
-	};
-
-	if (j->first_ns >= 0) {
-		if (status != RECORD_COMPLETED)
-			last_ns = gen > j->gen_tok && in->stream == 1 ? in->decode_end_ns
-								      : j->last_ns;
-		gap_ns = last_ns - j->first_ns;
-		gaps = job_deliveries(in, j, gen) - 1;
-	}
-	metrics_record(&s->metrics, &r, gap_ns, gaps);
-	if (s->c->record && !s->failed && s->c->record(s->c->sink_arg, &r, s->err) < 0)
-		s->failed = true;
-}
-
 /* In a closed loop the end of a request lets the next one in, at the same time. */
 static void ended(struct sim *s, struct job *j)
 {
@@ -155,7 +125,7 @@ static void ended(struct sim *s, struct job *j)
 
 void sim_reject(struct sim *s, struct job *j)
 {
-	record(s, j, RECORD_REJECTED, -1);
+	outcome_record(s, j, RECORD_REJECTED, -1);
 	ended(s, j);
 }
 
@@ -163,7 +133,7 @@ void sim_complete(struct sim *s, struct job *j, int64_t t_ns)
 {
 	CHECK(j->gen_tok == j->output_tok, "request %lld ends with %lld of %lld tokens",
 	      (long long)j->req.idx, (long long)j->gen_tok, (long long)j->output_tok);
-	record(s, j, RECORD_COMPLETED, t_ns);
+	outcome_record(s, j, RECORD_COMPLETED, t_ns);
 	ended(s, j);
 }
 
@@ -402,105 +372,8 @@ static void unfinished(struct sim *s)
 		s->failed = true;
 	}
 	for (size_t i = 0; i < n && !s->failed; i++)
-		record(s, left[i], RECORD_UNFINISHED, -1);
+		outcome_record(s, left[i], RECORD_UNFINISHED, -1);
 	free(left);
-}
-
-static const char *bound_name(const struct sim *s)
-{
-	static const char *const names[] = {"arrivals", "seats", "kv", "tokens", "link"};
-	double total[N_BOUNDS]; /* over many instances more ns than an int64_t holds */
-	int most = 0;
-
-	for (int b = 0; b < N_BOUNDS; b++) {
-		total[b] = (double)s->bound_ns[b];
-		/* that nothing waits says something only of instances that arrivals go to */
-		for (uint32_t i = 0; i < (b == BOUND_ARRIVALS ? s->n_entry : s->n); i++)
-			total[b] += (double)s->instances[i].stats.bound_ns[b];
-		if (total[b] > total[most])
-			most = b;
-	}
-	return names[most];
-}
-
-static void add_note(struct summary *out, const char *note)
-{
-	size_t n = strlen(out->notes);
-
-	snprintf(out->notes + n, sizeof(out->notes) - n, "%s%s", n && *note ? " " : "", note);
-}
-
-static void fill_summary(struct sim *s, struct summary *out)
-{
-	double batch_sum = 0, util_sum = 0;
-	bool oracle = false, reply_batch = false;
-
-	metrics_summary(&s->metrics, &s->itl, out);
-	if (s->c->closed_loop > 0) { /* arrivals follow completions: no rate is offered */
-		out->offered_rps = NAN;
-		out->saturated = FIELD_NULL_INT;
-	}
-	out->preemptions = out->steps = out->recomputed_tok = 0;
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct instance_stats *st = &s->instances[i].stats;
-
-		out->preemptions += st->preemptions;
-		out->steps += st->steps;
-		out->recomputed_tok += st->recomputed_tok;
-		batch_sum += (double)st->batch_sum;
-		util_sum += stats_sum_value(&st->kv_sum) / (double)s->instances[i].kv.total;
-		oracle = oracle || s->instances[i].oracle;
-		reply_batch = reply_batch || s->instances[i].replied_batch;
-	}
-	out->batch_mean = out->steps ? batch_sum / (double)out->steps : NAN;
-	out->kv_util_mean =
-		out->steps && !s->c->hardware.kv_unlimited ? util_sum / (double)out->steps : NAN;
-	snprintf(out->bound, sizeof(out->bound), "%s", bound_name(s));
-	snprintf(out->times, sizeof(out->times), "%s", s->c->hardware.executor->ops->times);
-	out->notes[0] = '\0';
-	add_note(out, s->c->hardware.executor->notes);
-	if (oracle)
-		add_note(out, "oracle");
-	if (s->counts.beyond_context > 0)
-		add_note(out, "beyond-context");
-	if (reply_batch)
-		add_note(out, "reply=batch");
-	if (s->c->choice->common.stream > 1) {
-		char note[32];
-
-		snprintf(note, sizeof(note), "stream=%lld", (long long)s->c->choice->common.stream);
-		add_note(out, note);
-	}
-}
-
-struct bin_sink {
-	struct sim *s;
-	const char *metric;
-};
-
-static void put_bin(void *arg, double low, double high, int64_t count)
-{
-	struct bin_sink *to = arg;
-	struct histogram_bin b = {to->metric, low, high, count};
-
-	if (!to->s->failed && to->s->c->bin(to->s->c->sink_arg, &b, to->s->err) < 0)
-		to->s->failed = true;
-}
-
-static void put_histograms(struct sim *s)
-{
-	const struct metrics *m = &s->metrics;
-	const struct {
-		const char *metric;
-		const struct hist *hist;
-	} all[] = {
-		{"itl", &s->itl},      {"ttft", &m->ttft.hist},		{"tpot", &m->tpot.hist},
-		{"e2e", &m->e2e.hist}, {"norm_latency", &m->norm.hist}, {"queue", &m->queue.hist}};
-
-	if (!s->c->bin)
-		return;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		hist_each(all[i].hist, put_bin, &(struct bin_sink){s, all[i].metric});
 }
 
 static void start(struct sim *s)
@@ -540,9 +413,9 @@ int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *
 	if (!s.failed)
 		unfinished(&s);
 	if (!s.failed) {
-		fill_summary(&s, out);
+		outcome_summary(&s, out);
 		samples_put(&s);
-		put_histograms(&s);
+		outcome_histograms(&s);
 	}
 	*counts = s.counts;
 	stop(&s);

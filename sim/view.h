@@ -22,4 +22,15 @@ struct plan {
 	enum plan_result refused; /* last reason that the head was refused for; PLAN_OK: none */
 };
 
+static inline struct job *job_of(const struct request *r)
+{
+	CHECK(r, "%s", "a policy passes no request (view_head() and the like give NULL for none)");
+	return (struct job *)(uintptr_t)r; /* the request is its first member */
+}
+
+static inline const struct request *request_of(const struct job *j)
+{
+	return j ? &j->req : NULL;
+}
+
 #endif

@@ -1,0 +1,88 @@
+/* view.c: what policies see. */
+#include "sim/view.h"
+
+int64_t view_now(const struct view *v)
+{
+	return v->now_ns;
+}
+
+bool view_idle(const struct view *v)
+{
+	return v->in->running.n == 0;
+}
+
+int64_t view_running(const struct view *v)
+{
+	return v->in->running.n;
+}
+
+int64_t view_waiting(const struct view *v)
+{
+	return queue_len(&v->in->waiting);
+}
+
+const struct request *view_head(const struct view *v)
+{
+	return request_of(queue_head(&v->in->waiting));
+}
+
+const struct request *view_last(const struct view *v)
+{
+	return request_of(v->in->running.last);
+}
+
+const struct request *view_partial(const struct view *v)
+{
+	const struct job *found = NULL;
+	int64_t left = v->in->n_partial;
+
+	/* from the end: the partly prefilled ones are nearly always the last */
+	for (const struct job *j = v->in->running.last; j && left > 0; j = j->prev) {
+		if (j->state == JOB_PREFILLING) {
+			found = j;
+			left--;
+		}
+	}
+	return request_of(found);
+}
+
+const struct request *view_swapped(const struct view *v)
+{
+	return request_of(v->in->swapped.first);
+}
+
+int64_t view_rest(const struct view *v, const struct request *r)
+{
+	const struct job *j = job_of(r);
+
+	(void)v;
+	if (j->state != JOB_WAITING && j->state != JOB_PREFILLING)
+		return 0;
+	return j->seq_tok - j->done_tok;
+}
+
+int64_t view_generated(const struct view *v, const struct request *r)
+{
+	return job_generated(v->in, job_of(r));
+}
+
+int64_t view_block(const struct view *v)
+{
+	return v->in->kv.block_tok;
+}
+
+int64_t view_kv_total(const struct view *v)
+{
+	return v->in->kv.total;
+}
+
+int64_t view_kv_free(const struct view *v)
+{
+	return kv_free(&v->in->kv);
+}
+
+int64_t view_true_output(const struct view *v, const struct request *r)
+{
+	v->in->oracle = true;
+	return job_of(r)->stop_tok;
+}
