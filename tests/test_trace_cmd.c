@@ -214,8 +214,8 @@ static void the_sample_is_generated(void **state)
 	folder = strstr(sample, "tests/test_trace_cmd.c");
 	assert_non_null(folder);
 	strcpy(folder, "traces/sample-chat.csv");
-	struct run_output o =
-		testing_run("trace generate azure-conv,n=1000,seed=1,prompt_max=7000 -f azure-csv -O %s", made);
+	struct run_output o = testing_run(
+		"trace generate azure-conv,n=1000,seed=1,prompt_max=7000 -f azure-csv -O %s", made);
 	run_fine(&o);
 	assert_true(same_content(made, sample));
 	testing_run_free(&o);
