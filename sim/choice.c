@@ -1,4 +1,5 @@
 #include "sim/choice.h"
+#include "sim/engine.h"
 #include <string.h>
 
 #define POLICY(name) extern const struct policy_ops policy_##name;
@@ -10,8 +11,6 @@ const struct policy_ops *const policies[] = {
 #include "policies/list.h"
 #undef POLICY
 	NULL};
-
-static const char shape_name[] = "disaggregated";
 
 const struct param common_params[] = {
 	{.name = "stream",
@@ -142,7 +141,7 @@ static int unknown_policy(const char *name, bool with_presets, struct err *e)
 	for (size_t i = 0; policies[i]; i++)
 		names[n++] = policies[i]->name;
 	if (with_presets) {
-		names[n++] = shape_name;
+		names[n++] = shape_disaggregated.name;
 		for (size_t i = 0; presets[i].name; i++)
 			names[n++] = presets[i].name;
 	}
@@ -209,7 +208,7 @@ static void print_params(struct choice *c)
 static int set_base(struct choice *c, const char *name, struct err *e)
 {
 	param_defaults(common_params, &c->common);
-	if (!strcmp(name, shape_name)) {
+	if (!strcmp(name, shape_disaggregated.name)) {
 		c->disaggregated = true;
 		param_defaults(disaggregated_params, &c->shape);
 		return 0;

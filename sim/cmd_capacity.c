@@ -140,9 +140,9 @@ static void print_md(const struct capacity *c)
 static int check_options(struct capacity *c, struct err *e)
 {
 	if (!c->model_name)
-		return err_set(e, "omnibus capacity: -m MODEL is missing (omnibus list models)");
+		return err_set(e, "-m MODEL is missing (omnibus list models)");
 	if (!c->device_name)
-		return err_set(e, "omnibus capacity: -d DEVICE is missing (omnibus list devices)");
+		return err_set(e, "-d DEVICE is missing (omnibus list devices)");
 	if (format_parse(c->format_name) < 0)
 		return err_set(e, "--output is '%.40s': it must be md, csv or jsonl",
 			       c->format_name);
@@ -178,8 +178,7 @@ static int check_wants(struct capacity *c, struct err *e)
 
 static int complain(const struct err *e, int code)
 {
-	const char *prefix = strncmp(e->text, "omnibus", 7) == 0 ? "" : "omnibus capacity: ";
-	fprintf(stderr, "%s%s\n", prefix, e->text);
+	fprintf(stderr, "omnibus capacity: %s\n", e->text);
 	return code;
 }
 

@@ -2,6 +2,7 @@
 #include "calibrate/device.h"
 #include "calibrate/model.h"
 #include "sim/choice.h"
+#include "sim/engine.h"
 #include "sim/options.h"
 #include "sim/router.h"
 #include "traces/trace.h"
@@ -38,8 +39,7 @@ static void list_policies(void)
 		printf("%-16s %s\n", policies[i]->name, policies[i]->summary);
 		print_params(policies[i]->params);
 	}
-	printf("%-16s %s\n", "disaggregated",
-	       "a shape: prefill and decode in pools of instances of their own, as DistServe");
+	printf("%-16s a shape: %s\n", shape_disaggregated.name, shape_disaggregated.summary);
 	print_params(disaggregated_params);
 	printf("%-16s %s\n", "every policy", "");
 	print_params(common_params);

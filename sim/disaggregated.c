@@ -88,13 +88,10 @@ static void arrive(struct sim *s, struct job *j)
 	j->req.max_tok = 1;
 	j->keep_kv = j->output_tok > 1;
 	j->instance = in->index;
-	if (kv_blocks(&in->kv, instance_need_tok(in, j)) > in->kv.total ||
-	    kv_blocks(decode, j->req.prompt_tok + j->output_tok - 1) > decode->total) {
+	if (kv_blocks(decode, j->req.prompt_tok + j->output_tok - 1) > decode->total)
 		sim_reject(s, j);
-		return;
-	}
-	instance_enqueue(in, j);
-	sim_notify(s, in);
+	else
+		sim_enqueue(s, in, j);
 }
 
 static void done(struct sim *s, struct job *j, int64_t t_ns)

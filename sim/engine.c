@@ -123,6 +123,16 @@ static void ended(struct sim *s, struct job *j)
 	}
 }
 
+void sim_enqueue(struct sim *s, struct instance *in, struct job *j)
+{
+	if (kv_blocks(&in->kv, instance_need_tok(in, j)) > in->kv.total) {
+		sim_reject(s, j);
+		return;
+	}
+	instance_enqueue(in, j);
+	sim_notify(s, in);
+}
+
 void sim_reject(struct sim *s, struct job *j)
 {
 	outcome_record(s, j, RECORD_REJECTED, -1);
@@ -391,7 +401,8 @@ static void start(struct sim *s)
 
 static void stop(struct sim *s)
 {
-	s->shape->release(s);
+	if (s->shape->release)
+		s->shape->release(s);
 	for (uint32_t i = 0; i < s->n; i++)
 		instance_release(&s->instances[i]);
 	free(s->instances);

@@ -16,7 +16,7 @@ struct shape_ops {
 	const char *name, *summary;
 	/* Sets s->n, s->n_entry and s->instances up, and its own state. */
 	void (*init)(struct sim *s);
-	void (*release)(struct sim *s);
+	void (*release)(struct sim *s); /* may be NULL */
 	/* A new job: enqueue it, or reject it with sim_reject(). */
 	void (*arrive)(struct sim *s, struct job *j);
 	/* An instance is done with j. */
@@ -83,6 +83,8 @@ void sim_notify(struct sim *s, struct instance *in);
 void sim_sync(struct sim *s, struct instance *in);
 /* Its blocks changed while a run is going on: looks again when it will have to stop. */
 void sim_kv_changed(struct sim *s, struct instance *in);
+/* j joins the queue of an entry instance, or is rejected where its whole pool is too small. */
+void sim_enqueue(struct sim *s, struct instance *in, struct job *j);
 void sim_reject(struct sim *s, struct job *j);
 void sim_complete(struct sim *s, struct job *j, int64_t t_ns);
 /* The instance that an arrival goes to. */

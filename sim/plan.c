@@ -109,19 +109,14 @@ enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t res
 	      in->policy_name, (long long)r->idx);
 	if (instance_seats_used(in) >= in->seats)
 		return refuse(p, PLAN_SEATS);
-	if (in->batch_padded) {
-		enum plan_result result = admit_padded(p, j, reserve_tok);
-
-		p->admitted += result == PLAN_OK;
-		return result;
-	}
+	if (in->batch_padded)
+		return admit_padded(p, j, reserve_tok);
 	int64_t spare = in->running.n == 0 ? 0 : in->spare;
 	int64_t blocks = kv_blocks(&in->kv, reserve_tok > 0 ? reserve_tok : j->seq_tok);
 
 	if (blocks + spare > kv_free(&in->kv))
 		return refuse(p, PLAN_KV);
 	instance_admit(in, p->now_ns);
-	p->admitted++;
 	j->reserved = reserve_tok > 0;
 	j->blocks = 0;
 	if (j->reserved) {

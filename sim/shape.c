@@ -9,11 +9,6 @@ static void init(struct sim *s)
 		sim_make_instance(s, i, s->c->choice->policy, s->c->choice->state, &s->c->hardware);
 }
 
-static void release(struct sim *s)
-{
-	(void)s;
-}
-
 static void arrive(struct sim *s, struct job *j)
 {
 	struct instance *in = sim_route(s);
@@ -21,12 +16,7 @@ static void arrive(struct sim *s, struct job *j)
 	j->stop_tok = j->output_tok;
 	j->req.max_tok = j->ask_tok;
 	j->instance = in->index;
-	if (kv_blocks(&in->kv, instance_need_tok(in, j)) > in->kv.total) {
-		sim_reject(s, j);
-		return;
-	}
-	instance_enqueue(in, j);
-	sim_notify(s, in);
+	sim_enqueue(s, in, j);
 }
 
 static void done(struct sim *s, struct job *j, int64_t t_ns)
@@ -38,7 +28,6 @@ const struct shape_ops shape_single = {
 	.name = "single",
 	.summary = "every instance serves whole requests",
 	.init = init,
-	.release = release,
 	.arrive = arrive,
 	.done = done,
 };

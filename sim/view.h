@@ -16,7 +16,6 @@ struct plan {
 	bool decode;
 	int64_t decode_tok;	  /* requests that decode, held ones not included */
 	int64_t moved_blocks;	  /* swapped out or in */
-	int64_t admitted;	  /* in this plan */
 	int64_t pad_tok;	  /* longest prompt of the padded batch so far */
 	int64_t wait_ns;	  /* -1: none */
 	enum plan_result refused; /* last reason that the head was refused for; PLAN_OK: none */

@@ -3,31 +3,16 @@
 
 #include "calibrate/cost.h"
 #include "sim/rng.h"
+#include "tests/load.h"
 #include "tests/testing.h"
 #include <math.h>
 #include <string.h>
 
-static struct model load(const char *name)
-{
-	struct model m;
-	struct err e;
-	assert_fine(model_load(&m, name, &e), e);
-	return m;
-}
-
-static const struct device *device(const char *name)
-{
-	const struct device *d;
-	struct err e;
-	assert_fine(device_load(&d, name, &e), e);
-	return d;
-}
-
 static struct executor *predict(const char *model, const char *dev, int64_t tp)
 {
-	struct model m = load(model);
+	struct model m = load_model(model);
 	const struct cost_want w = {.tp = tp, .kv_bits = 16};
-	return cost_predict_new(&m, device(dev), &w);
+	return cost_predict_new(&m, load_device(dev), &w);
 }
 
 static double step_ns(const struct executor *x, struct step s)
@@ -53,10 +38,10 @@ static struct step prompt(int64_t n)
 static void test_decode_floors(void **state)
 {
 	(void)state;
-	struct model m = load("llama-3-8b");
-	assert_near(cost_decode_floor_ns(&m, device("a100-80g"), 1) / 1e6, 7.361, 0.0005);
-	assert_near(cost_decode_floor_ns(&m, device("h100"), 1) / 1e6, 4.481, 0.0005);
-	assert_near(cost_decode_floor_ns(&m, device("h200"), 1) / 1e6, 3.127, 0.0005);
+	struct model m = load_model("llama-3-8b");
+	assert_near(cost_decode_floor_ns(&m, load_device("a100-80g"), 1) / 1e6, 7.361, 0.0005);
+	assert_near(cost_decode_floor_ns(&m, load_device("h100"), 1) / 1e6, 4.481, 0.0005);
+	assert_near(cost_decode_floor_ns(&m, load_device("h200"), 1) / 1e6, 3.127, 0.0005);
 }
 
 struct pair {
@@ -252,15 +237,15 @@ static void test_experts_read(void **state)
 static void test_latent_attention(void **state)
 {
 	(void)state;
-	struct model m = load("deepseek-v3");
+	struct model m = load_model("deepseek-v3");
 	struct cost_want w = {.tp = 8, .kv_bits = 16};
 	struct decode_cost c;
-	struct executor *x = cost_predict_new(&m, device("h200"), &w);
+	struct executor *x = cost_predict_new(&m, load_device("h200"), &w);
 	x->ops->decode(x, 1, 0, &c);
 	assert_near(c.ctx_ns, 70272 / 4320.0, 1e-9); /* memory: not divided by tp */
 	executor_free(x);
 	w.tp = 1;
-	x = cost_predict_new(&m, device("h200"), &w);
+	x = cost_predict_new(&m, load_device("h200"), &w);
 	x->ops->decode(x, 1, 0, &c);
 	assert_near(c.ctx_ns, 61 * 128 * 2 * 1088 / 494500.0, 1e-9);
 	executor_free(x);

@@ -1,26 +1,11 @@
 /* The memory budget agrees with what real servers print. */
 
 #include "calibrate/memory.h"
+#include "tests/load.h"
 #include "tests/testing.h"
 #include <math.h>
 
 static const int64_t gib = (int64_t)1 << 30;
-
-static struct model load(const char *name)
-{
-	struct model m;
-	struct err e;
-	assert_fine(model_load(&m, name, &e), e);
-	return m;
-}
-
-static const struct device *device(const char *name)
-{
-	const struct device *d;
-	struct err e;
-	assert_fine(device_load(&d, name, &e), e);
-	return d;
-}
 
 static struct memory_want wants(void)
 {
@@ -31,9 +16,9 @@ static struct memory_want wants(void)
 
 static struct memory_budget budget(const char *model, const char *dev, const struct memory_want *w)
 {
-	struct model m = load(model);
+	struct model m = load_model(model);
 	struct memory_budget b;
-	memory_budget(&m, device(dev), w, &b);
+	memory_budget(&m, load_device(dev), w, &b);
 	return b;
 }
 
@@ -63,7 +48,7 @@ static void test_the_reserve_is_explicit(void **state)
  * them. */
 static void printed(const char *model, int64_t kv_bits, double kv_gib, int64_t tokens)
 {
-	struct model m = load(model);
+	struct model m = load_model(model);
 	struct memory_want w = wants();
 	w.utilization = 1;
 	w.reserve_bytes = 0;
@@ -102,7 +87,7 @@ static void test_swap_blocks(void **state)
 		int64_t blocks;
 	} cases[] = {{"opt-125m", 7281}, {"llama-3-8b", 2048}, {"llama-2-7b", 512}, {"phi-2", 819}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model m = load(cases[i].name);
+		struct model m = load_model(cases[i].name);
 		assert_i64(memory_swap_blocks(&m, 1, 16, 16, 4 * gib), cases[i].blocks);
 		assert_i64(memory_swap_blocks(&m, 1, 16, 16, 0), 0);
 	}
@@ -148,7 +133,7 @@ static void test_a_budget_by_hand(void **state)
 static void test_default_reserve(void **state)
 {
 	(void)state;
-	struct model m = load("llama-3-8b"), moe = load("qwen3-30b-a3b");
+	struct model m = load_model("llama-3-8b"), moe = load_model("qwen3-30b-a3b");
 	assert_i64(memory_default_reserve(&m, 1), gib + 8192LL * 45056 * 2);
 	assert_i64(memory_default_reserve(&m, 2), gib + 8192LL * (16384 + 14336) * 2);
 	assert_i64(memory_default_reserve(&moe, 1), gib + 8192LL * (8192 + 2 * 8 * 768) * 2);
@@ -158,35 +143,35 @@ static void test_a_negative_budget_says_what_would_do(void **state)
 {
 	(void)state;
 	struct err e;
-	struct model m = load("llama-3-70b");
+	struct model m = load_model("llama-3-70b");
 	struct memory_want w = wants();
 	struct memory_budget b;
-	memory_budget(&m, device("h100"), &w, &b);
+	memory_budget(&m, load_device("h100"), &w, &b);
 	assert_true(b.kv_bytes < 0);
 	assert_i64(b.blocks, 0);
 	assert_i64(b.tokens, 0);
-	assert_refused(memory_check(&m, device("h100"), &w, &b, &e), e, "--tp 2");
+	assert_refused(memory_check(&m, load_device("h100"), &w, &b, &e), e, "--tp 2");
 	/* what it says is true */
 	w.tp = 2;
-	memory_budget(&m, device("h100"), &w, &b);
-	assert_fine(memory_check(&m, device("h100"), &w, &b, &e), e);
+	memory_budget(&m, load_device("h100"), &w, &b);
+	assert_fine(memory_check(&m, load_device("h100"), &w, &b, &e), e);
 	/* Llama-2-7B in 0.17 of an A100: 13.5 GB of 14.6, less 1.6 GiB */
-	struct model small = load("llama-2-7b");
+	struct model small = load_model("llama-2-7b");
 	w = wants();
 	w.utilization = 0.17;
-	memory_budget(&small, device("a100-80g"), &w, &b);
-	assert_refused(memory_check(&small, device("a100-80g"), &w, &b, &e), e, "-d h200");
-	assert_refused(memory_check(&small, device("a100-80g"), &w, &b, &e), e,
+	memory_budget(&small, load_device("a100-80g"), &w, &b);
+	assert_refused(memory_check(&small, load_device("a100-80g"), &w, &b, &e), e, "-d h200");
+	assert_refused(memory_check(&small, load_device("a100-80g"), &w, &b, &e), e,
 		       "--utilization 0.18");
 	w.utilization = 0.18;
-	memory_budget(&small, device("a100-80g"), &w, &b);
-	assert_fine(memory_check(&small, device("a100-80g"), &w, &b, &e), e);
+	memory_budget(&small, load_device("a100-80g"), &w, &b);
+	assert_fine(memory_check(&small, load_device("a100-80g"), &w, &b, &e), e);
 	/* too large for anything */
-	struct model huge = load("deepseek-v3");
+	struct model huge = load_model("deepseek-v3");
 	w = wants();
 	w.memory_bytes = gib;
-	memory_budget(&huge, device("a100-80g"), &w, &b);
-	assert_refused(memory_check(&huge, device("a100-80g"), &w, &b, &e), e,
+	memory_budget(&huge, load_device("a100-80g"), &w, &b);
+	assert_refused(memory_check(&huge, load_device("a100-80g"), &w, &b, &e), e,
 		       "no tp, utilization");
 }
 
@@ -202,11 +187,11 @@ static void test_more_room_never_holds_less(void **state)
 			struct memory_want w = wants();
 			struct memory_budget b;
 			w.memory_bytes = g * gib;
-			memory_budget(&list[i], device("h200"), &w, &b);
+			memory_budget(&list[i], load_device("h200"), &w, &b);
 			assert_true(b.tokens >= last);
 			last = b.tokens;
 			w.kv_bits = 2;
-			memory_budget(&list[i], device("h200"), &w, &b);
+			memory_budget(&list[i], load_device("h200"), &w, &b);
 			assert_true(b.tokens >= last * 5); /* 16 / 3, rounded to blocks */
 		}
 		assert_true(last > 0);
@@ -219,7 +204,7 @@ static void test_devices(void **state)
 	const struct device *d;
 	struct err e;
 	assert_refused(device_load(&d, "h300", &e), e, "a100-80g, h100, h200");
-	assert_i64(device("a100-80g")->memory_bytes, 85899345920); /* 80 GiB */
+	assert_i64(load_device("a100-80g")->memory_bytes, 85899345920); /* 80 GiB */
 	size_t n;
 	const struct device *list = device_list(&n);
 	for (size_t i = 0; i < n; i++) {
