@@ -81,6 +81,7 @@ static void predict_decode(const struct executor *x, int64_t b, int64_t ctx, str
 	const struct step s = {.decode_seq = b};
 	d->step_ns = base_ns(c, &s);
 	d->ctx_ns = c->ctx_ns;
+	d->window_ns = 0;
 	d->ctx_max = INT64_MAX;
 }
 

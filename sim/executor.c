@@ -1,7 +1,7 @@
 #include "sim/executor.h"
 
 struct fixed_values {
-	double step_ns, prefill_tok_ns, decode_seq_ns, ctx_tok_ns;
+	double step_ns, prefill_tok_ns, decode_seq_ns, ctx_tok_ns, window_tok_ns;
 };
 
 struct fixed {
@@ -38,6 +38,12 @@ static const struct param fixed_params[] = {
 	 .init = "0",
 	 .max = TOKEN_MAX_NS,
 	 .help = "ns for each token of context of those sequences"},
+	{.name = "window_tok_ns",
+	 .kind = PARAM_REAL,
+	 .offset = offsetof(struct fixed_values, window_tok_ns),
+	 .init = "0",
+	 .max = TOKEN_MAX_NS,
+	 .help = "ns for each token of context within the model's sliding window"},
 	{.name = NULL},
 };
 
@@ -51,7 +57,10 @@ static double fixed_step_ns(const struct executor *x, const struct step *s)
 {
 	const struct fixed_values *v = values_of(x);
 	double n = (double)s->prefill_tok, b = (double)s->decode_seq, ctx = (double)s->decode_ctx;
-	return ((v->step_ns + v->prefill_tok_ns * n) + v->decode_seq_ns * b) + v->ctx_tok_ns * ctx;
+	double window = (double)s->window_ctx;
+	return (((v->step_ns + v->prefill_tok_ns * n) + v->decode_seq_ns * b) +
+		v->ctx_tok_ns * ctx) +
+	       v->window_tok_ns * window;
 }
 
 static void fixed_decode(const struct executor *x, int64_t b, int64_t ctx, struct decode_cost *c)
@@ -60,6 +69,7 @@ static void fixed_decode(const struct executor *x, int64_t b, int64_t ctx, struc
 	const struct fixed_values *v = values_of(x);
 	c->step_ns = v->step_ns + v->decode_seq_ns * (double)b;
 	c->ctx_ns = v->ctx_tok_ns;
+	c->window_ns = v->window_tok_ns;
 	c->ctx_max = INT64_MAX;
 }
 

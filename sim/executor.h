@@ -12,11 +12,12 @@
 #include "sim/step.h"
 
 /*
- * A decode step of `b` sequences with `ctx` summed context takes step_ns + ctx_ns * ctx, for every
- * ctx <= ctx_max. Nothing else may enter it: k steps then have a closed form.
+ * A decode step of `b` sequences with `ctx` summed context takes step_ns + ctx_ns * ctx + window_ns
+ * * (summed context within the window), for every ctx <= ctx_max. Nothing else may enter it: k
+ * steps then have a closed form.
  */
 struct decode_cost {
-	double step_ns, ctx_ns;
+	double step_ns, ctx_ns, window_ns;
 	int64_t ctx_max; /* the piece of the cost model ends here; INT64_MAX: never */
 };
 

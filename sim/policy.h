@@ -31,6 +31,7 @@ struct request {
 	int64_t arrive_ns;  /* at the server */
 	int64_t prompt_tok; /* >= 1 */
 	int64_t max_tok;    /* the most output tokens that the client allows, >= 1 */
+	int64_t priority;   /* lower is to be served first; 0 where the trace says nothing */
 };
 
 /* View: reading costs O(1) unless said otherwise */

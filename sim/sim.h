@@ -24,6 +24,12 @@ struct hardware {
 	int64_t kv_move_bytes;	/* of one token over all devices of the instance: what a transfer
 				   carries */
 	double pcie_bytes_s;
+	int64_t pp; /* batches in flight, stages; 0 is 1 */
+	/* Layers that attend to the last window_tok tokens only (0: none): window_share blocks of
+	 * the pool for each block of min(slots, window_tok), beside those of the other layers,
+	 * unless all layers are such (window_only). */
+	int64_t window_tok, window_share;
+	bool window_only;
 };
 
 enum max_tokens_rule { MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT, MAX_TOKENS_N };
@@ -40,6 +46,10 @@ struct sim_config {
 	int64_t max_model_len; /* 0: none */
 	bool too_long_truncate;
 	int64_t closed_loop; /* requests in flight; 0: arrivals as in the trace */
+	bool sessions_open;  /* rows of sessions arrive as recorded, not after the one before */
+	int64_t queue_limit; /* an arrival that finds so many waiting is rejected; 0: none */
+	int64_t timeout_ns;  /* a request not done by then after its arrival is aborted; 0: none */
+	int64_t hash_block;  /* tokens a hash id of the trace stands for; 0: it has none */
 	int64_t horizon_ns;  /* -1: none */
 	bool step_by_step;   /* --no-fast-forward */
 	uint64_t seed;

@@ -18,6 +18,12 @@ struct step {
 	int64_t decode_seq; /* sequences that decode one token, held seats of a padded batch
 			       included */
 	int64_t decode_ctx; /* sum of their context lengths P + g, padding included */
+	/*
+	 * Where some layers attend to a window of the last W tokens: the sum of min(context, W),
+	 * and of the pairs within the window. Else 0.
+	 */
+	int64_t window_ctx;
+	double window_pairs;
 };
 
 #endif

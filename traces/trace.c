@@ -286,6 +286,19 @@ int64_t trace_base_ns(const struct trace *t, bool *wall_clock)
 	return t->base_ns;
 }
 
+bool trace_has_sessions(const struct trace *t)
+{
+	(void)t;
+	return false;
+}
+
+const char *trace_client_name(const struct trace *t, int64_t client)
+{
+	(void)t;
+	(void)client;
+	return "";
+}
+
 bool trace_has_max_tok(const struct trace *t)
 {
 	return t->source->has_max_tok;

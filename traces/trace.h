@@ -17,6 +17,12 @@ struct trace_row {
 	int64_t prompt_tok; /* >= 1 */
 	int64_t output_tok; /* >= 1 */
 	int64_t max_tok;    /* the client's limit on output tokens, 0 where the trace has none */
+	int64_t priority;   /* lower is served first, where a policy asks; 0 where there is none */
+	int64_t client;	    /* trace_client_name() has its name; 0: none */
+	int64_t session;    /* from 1: rows of one conversation; 0: none */
+	int64_t think_ns;   /* from the end of the session's row before this one to its arrival, as
+			       recorded and not scaled; -1: it is the session's first. Only where
+			       session > 0 */
 	int64_t line;	    /* of the file, from 1; 0 from a generator */
 	const uint64_t
 		*hash_ids; /* prefix blocks, valid until the next call; NULL: not in the row */
@@ -83,8 +89,11 @@ int64_t trace_hash_block(const struct trace *t); /* tokens a hash id stands for;
  */
 int64_t trace_base_ns(const struct trace *t, bool *wall_clock);
 bool trace_has_max_tok(const struct trace *t); /* some row so far had a limit, or may have */
-double trace_progress(const struct trace *t);  /* 0 to 1, of the bytes or rows to come */
-void trace_close(struct trace *t);	       /* NULL is allowed */
+/* Rows may belong to sessions: decided by the format, known once the trace is open. */
+bool trace_has_sessions(const struct trace *t);
+const char *trace_client_name(const struct trace *t, int64_t client); /* "" for 0 */
+double trace_progress(const struct trace *t); /* 0 to 1, of the bytes or rows to come */
+void trace_close(struct trace *t);	      /* NULL is allowed */
 
 /* "FROM:TO" in seconds, decimals exact, either side may be empty, into the window of the spec. */
 int trace_parse_window(const char *text, struct trace_spec *spec, struct err *e);
