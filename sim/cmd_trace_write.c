@@ -68,7 +68,7 @@ struct output_options {
 		.arg = "FILE", .help = "where to (default: standard output)"                       \
 	}
 
-enum { ABOUT_SIZE = 8192 };
+enum { ABOUT_SIZE = 16384 };
 
 /* Appends the formats that can be written to `about`. */
 static void list_formats(char about[ABOUT_SIZE])
@@ -91,7 +91,7 @@ static void list_generators(char about[ABOUT_SIZE])
 					      k->name + 6, k->summary);
 	n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "\nParameters (and their defaults):\n");
 	for (const struct param *p = synth_params_table; p->name; p++)
-		n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "  %-10s %-8s %s\n", p->name,
+		n += (size_t)snprintf(about + n, ABOUT_SIZE - n, "  %-12s %-8s %s\n", p->name,
 				      p->init, p->help);
 	CHECK(n < ABOUT_SIZE, "%zu bytes", n);
 }

@@ -252,7 +252,7 @@ static void bad_generators(void **state)
 	static const struct {
 		const char *source, *part;
 	} cases[] = {
-		{"synth:", "azure-conv, poisson, gamma, constant"},
+		{"synth:", "azure-conv, poisson, gamma, constant, weibull"},
 		{"synth:azure-con", "'azure-conv'"},
 		{"synth:poisson,n=0", "n"},
 		{"synth:poisson,n=1.5", "n"},
@@ -264,7 +264,7 @@ static void bad_generators(void **state)
 		{"synth:poisson,prompt", "name=value"},
 		{"synth:poisson,cv=0", "cv"},
 		{"synth:poisson,corr=1.5", "corr"},
-		{"synth:poisson,arrivals=uniform", "poisson, gamma, constant"},
+		{"synth:poisson,arrivals=uniform", "poisson, gamma, weibull, constant"},
 		{"synth:poisson,prompt=10,prompt_sd=5,prompt_p90=20", "cannot both be given"},
 		{"synth:poisson,output_sd=5", "output_sd and output_p90 need output"},
 		{"synth:poisson,prompt=10,prompt_p90=5",

@@ -18,4 +18,10 @@ const struct trace_kind trace_kinds[N_KINDS + 1] = {
 	[KIND_GAMMA] = {"synth:gamma",
 			"gamma gaps of coefficient of variation cv, lengths as given"},
 	[KIND_CONSTANT] = {"synth:constant", "equal gaps, lengths as given"},
+	[KIND_WEIBULL] = {"synth:weibull",
+			  "Weibull gaps of coefficient of variation cv, lengths as given"},
+	[KIND_BURSTS] = {"synth:bursts", "Poisson arrivals, ten times the rate in bursts of 10 s "
+					 "once a minute, lengths as given"},
+	[KIND_DIURNAL] = {"synth:diurnal", "Poisson arrivals, the rate follows a sine over the "
+					   "day, lengths as given"},
 };

@@ -3,15 +3,13 @@
 #include "sim/options.h"
 #include "sim/param.h"
 #include "sim/rng.h"
+#include "traces/arrivals.h"
 #include "traces/lengths.h"
 #include "traces/number.h"
 #include "traces/workloads.h"
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
-
-enum arrivals { ARRIVALS_POISSON, ARRIVALS_GAMMA, ARRIVALS_CONSTANT };
-static const char *const arrivals_names[] = {"poisson", "gamma", "constant", NULL};
 
 struct side { /* lengths of the prompt or of the output */
 	int64_t tok;
@@ -22,7 +20,7 @@ struct side { /* lengths of the prompt or of the output */
 struct synth_params {
 	int64_t n, seed, arrivals;
 	char rate[PARAM_TEXT_MAX], lengths[PARAM_TEXT_MAX];
-	double cv, corr;
+	double cv, burst, burst_on, burst_period, swing, day, corr;
 	struct side prompt, output;
 };
 
@@ -47,14 +45,49 @@ const struct param synth_params_table[] = {
 	 .offset = AT(arrivals),
 	 .init = "poisson",
 	 .choices = arrivals_names,
-	 .help = "gaps: exponential, gamma, or all equal"},
+	 .help = "gaps: exponential, gamma, Weibull, or all equal"},
 	{.name = "cv",
 	 .kind = PARAM_REAL,
 	 .offset = AT(cv),
 	 .init = "1",
 	 .min = 0.01,
 	 .max = 100,
-	 .help = "standard deviation of gamma gaps over their mean"},
+	 .help = "standard deviation of gamma and Weibull gaps over their mean"},
+	{.name = "burst",
+	 .kind = PARAM_REAL,
+	 .offset = AT(burst),
+	 .init = "1",
+	 .min = 1,
+	 .max = 1e6,
+	 .help = "rate within bursts over the rate outside them; 1: no bursts"},
+	{.name = "burst_on",
+	 .kind = PARAM_REAL,
+	 .offset = AT(burst_on),
+	 .init = "10",
+	 .min = 1e-3,
+	 .max = 1e9,
+	 .help = "mean length of a burst, s (exponential)"},
+	{.name = "burst_period",
+	 .kind = PARAM_REAL,
+	 .offset = AT(burst_period),
+	 .init = "60",
+	 .min = 1e-3,
+	 .max = 1e9,
+	 .help = "mean time from the start of a burst to the next one's, s"},
+	{.name = "swing",
+	 .kind = PARAM_REAL,
+	 .offset = AT(swing),
+	 .init = "0",
+	 .min = 0,
+	 .max = 1,
+	 .help = "the rate is 1 + swing sin(2 pi t / day) times the mean; 0: it does not change"},
+	{.name = "day",
+	 .kind = PARAM_REAL,
+	 .offset = AT(day),
+	 .init = "86400",
+	 .min = 1,
+	 .max = 1e9,
+	 .help = "period of swing, s"},
 	{.name = "prompt",
 	 .kind = PARAM_INT,
 	 .offset = AT(prompt.tok),
@@ -137,42 +170,26 @@ const struct param synth_params_table[] = {
 struct synth {
 	struct source base;
 	struct synth_params p;
-	gsl_rng *arrival, *length;
-	double gap_ns, shape; /* mean; of the gamma distribution */
-	double own, shared;   /* weights of the copula: output score = shared x prompt's + own */
-	int64_t row, now_ns;
-	bool draws; /* some length is random */
+	struct arrivals arrivals;
+	gsl_rng *length;
+	double own, shared; /* weights of the copula: output score = shared x prompt's + own */
+	int64_t row;
+	bool at_once; /* rate=inf */
+	bool draws;   /* some length is random */
 	struct lengths prompts, outputs;
 };
-
-static double draw_gap(struct synth *s)
-{
-	switch ((enum arrivals)s->p.arrivals) {
-	case ARRIVALS_POISSON:
-		return gsl_ran_exponential(s->arrival, s->gap_ns);
-	case ARRIVALS_GAMMA:
-		return gsl_ran_gamma(s->arrival, s->shape, s->gap_ns / s->shape);
-	case ARRIVALS_CONSTANT:
-		break;
-	}
-	/* From the row's own time, so that rounding does not add up. */
-	return (double)s->row * s->gap_ns - (double)s->now_ns;
-}
 
 static int synth_next(struct source *base, struct trace_row *row, struct err *e)
 {
 	struct synth *s = (struct synth *)base;
 	if (s->row == s->p.n)
 		return 0;
-	if (s->row > 0 && s->gap_ns > 0) {
-		double gap = draw_gap(s);
-		if (!(gap < (double)(NUMBER_NS_MAX - s->now_ns)))
-			return err_set(e,
-				       "%s: row %lld would arrive after more than 200 years: "
-				       "give fewer rows or a higher rate",
-				       trace_kinds[base->kind].name, (long long)s->row + 1);
-		s->now_ns += (int64_t)(gap + 0.5);
-	}
+	int64_t now_ns = s->at_once ? 0 : arrivals_next(&s->arrivals);
+	if (now_ns < 0)
+		return err_set(e,
+			       "%s: row %lld would arrive after more than 200 years: "
+			       "give fewer rows or a higher rate",
+			       trace_kinds[base->kind].name, (long long)s->row + 1);
 	s->row++;
 	double prompt = 0, output = 0;
 	if (s->draws) {
@@ -180,7 +197,7 @@ static int synth_next(struct source *base, struct trace_row *row, struct err *e)
 		output = gsl_ran_gaussian_ziggurat(s->length, s->own) + s->shared * prompt;
 	}
 	*row = (struct trace_row){
-		.arrive_ns = s->now_ns,
+		.arrive_ns = now_ns,
 		.prompt_tok = lengths_at(&s->prompts, prompt),
 		.output_tok = lengths_at(&s->outputs, output),
 	};
@@ -196,7 +213,7 @@ static double synth_progress(const struct source *base)
 static void synth_free(struct source *base)
 {
 	struct synth *s = (struct synth *)base;
-	gsl_rng_free(s->arrival);
+	arrivals_release(&s->arrivals);
 	gsl_rng_free(s->length);
 	free(s);
 }
@@ -207,18 +224,25 @@ static const struct source_ops synth_ops = {
 	.free = synth_free,
 };
 
-static int set_rate(struct synth *s, const char *owner, struct err *e)
+static int set_arrivals(struct synth *s, const char *owner, uint64_t seed, struct err *e)
 {
-	double rate;
+	struct arrivals_spec spec = {
+		.kind = (enum arrivals_kind)s->p.arrivals,
+		.cv = s->p.cv,
+		.burst = s->p.burst,
+		.burst_on_s = s->p.burst_on,
+		.burst_period_s = s->p.burst_period,
+		.swing = s->p.swing,
+		.day_s = s->p.swing > 0 ? s->p.day : 0,
+	};
 	char what[128];
-	if (strcmp(s->p.rate, "inf") == 0)
-		return 0; /* gap_ns stays 0 */
+	s->at_once = strcmp(s->p.rate, "inf") == 0;
+	if (s->at_once)
+		return 0;
 	snprintf(what, sizeof(what), "%s: rate (requests a second, or inf)", owner);
-	if (parse_real(s->p.rate, what, 1e-9, 1e9, &rate, e))
+	if (parse_real(s->p.rate, what, 1e-9, 1e9, &spec.rate_rps, e))
 		return -1;
-	s->gap_ns = 1e9 / rate;
-	s->shape = 1 / (s->p.cv * s->p.cv);
-	return 0;
+	return arrivals_init(&s->arrivals, &spec, seed, owner, e);
 }
 
 /* The table for one side; `name` is "prompt" or "output". Without knots it is `otherwise` tokens.
@@ -285,10 +309,11 @@ static int start(struct synth *s, const struct workload *w, const char *owner, c
 	struct param_set set = {synth_params_table, &s->p};
 	param_defaults(synth_params_table, &s->p);
 	if (param_parse(&set, 1, owner, w->init, e) || param_parse(&set, 1, owner, params, e) ||
-	    set_rate(s, owner, e) || set_lengths(s, w, owner, e))
+	    set_lengths(s, w, owner, e))
 		return -1;
 	uint64_t own_seed = s->p.seed >= 0 ? (uint64_t)s->p.seed : seed;
-	s->arrival = rng_new(own_seed, "arrival");
+	if (set_arrivals(s, owner, own_seed, e))
+		return -1;
 	s->length = rng_new(own_seed, "length");
 	/* Pearson's correlation of two normal numbers whose ranks correlate by corr. */
 	s->shared = 2 * sin(pi * s->p.corr / 6);

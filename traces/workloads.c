@@ -25,6 +25,9 @@ static const struct workload workloads[] = {
 	{.kind = KIND_POISSON, .init = "arrivals=poisson"},
 	{.kind = KIND_GAMMA, .init = "arrivals=gamma,cv=2"},
 	{.kind = KIND_CONSTANT, .init = "arrivals=constant"},
+	{.kind = KIND_WEIBULL, .init = "arrivals=weibull,cv=2"},
+	{.kind = KIND_BURSTS, .init = "burst=10"},
+	{.kind = KIND_DIURNAL, .init = "swing=0.8"},
 };
 enum { N_WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
 
