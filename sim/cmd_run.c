@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct batch {
+struct sweep {
 	struct replay *replays;
 	size_t n;
 	atomic_size_t next;
@@ -21,7 +21,7 @@ struct batch {
 
 static void *work(void *arg)
 {
-	struct batch *b = arg;
+	struct sweep *b = arg;
 
 	for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n;) {
 		pthread_mutex_lock(&b->lock);
@@ -39,7 +39,7 @@ static void *work(void *arg)
 }
 
 /* One line: percent, simulated time, requests a second, time to go. */
-static void show_progress(const struct batch *b, double since_s, bool *shown)
+static void show_progress(const struct sweep *b, double since_s, bool *shown)
 {
 	double fraction = 0;
 	int64_t ended = 0, now_ns = 0;
@@ -67,7 +67,7 @@ static double now_s(void)
 }
 
 /* Waits until run i is done, and shows progress meanwhile where stderr is a terminal. */
-static void wait_for(struct batch *b, size_t i, double start_s, bool *shown)
+static void wait_for(struct sweep *b, size_t i, double start_s, bool *shown)
 {
 	pthread_mutex_lock(&b->lock);
 	while (!b->done[i]) {
@@ -137,7 +137,7 @@ static void describe_run(const struct replay *r, size_t n_runs)
 }
 
 /* Takes the runs in order: commits, counts, and stops at the first that failed. */
-static int collect(struct batch *b, size_t *n_good, struct err *e)
+static int collect(struct sweep *b, size_t *n_good, struct err *e)
 {
 	double start_s = now_s();
 	bool shown = false;
@@ -166,7 +166,7 @@ static int collect(struct batch *b, size_t *n_good, struct err *e)
 	return result;
 }
 
-static int run_all(struct batch *b, int64_t jobs, size_t *n_good, struct err *e)
+static int run_all(struct sweep *b, int64_t jobs, size_t *n_good, struct err *e)
 {
 	size_t n_threads = (size_t)jobs < b->n ? (size_t)jobs : b->n, started = 0;
 	pthread_t *threads = xcalloc(n_threads, sizeof(*threads));
@@ -184,7 +184,7 @@ static int run_all(struct batch *b, int64_t jobs, size_t *n_good, struct err *e)
 	return result;
 }
 
-static int print(const struct run_options *o, const struct batch *b, size_t n, struct err *e)
+static int print(const struct run_options *o, const struct sweep *b, size_t n, struct err *e)
 {
 	const void **rows = xcalloc(n + 1, sizeof(*rows));
 	int result = 0;
@@ -200,7 +200,7 @@ static int print(const struct run_options *o, const struct batch *b, size_t n, s
 
 static int run(struct run_options *o, struct err *e)
 {
-	struct batch b = {.n = o->n_choices * o->n_rates,
+	struct sweep b = {.n = o->n_choices * o->n_rates,
 			  .lock = PTHREAD_MUTEX_INITIALIZER,
 			  .changed = PTHREAD_COND_INITIALIZER};
 	size_t n_good = 0;

@@ -117,6 +117,24 @@ static void moved(struct sim *s, struct instance *in)
 		agenda_set(&s->agenda, EVENT_PULL, 0, s->now_ns);
 }
 
+/* Puts the batch with the fewest requests to work, the first among equals. */
+static void emptiest_batch(struct instance *in)
+{
+	int64_t fewest = INT64_MAX;
+	int32_t best = 0;
+
+	for (int32_t k = 0; in->pp > 1 && k < in->pp; k++) {
+		const struct batch *b = instance_batch(in, k);
+		int64_t n = b->running.n + b->joining.n + b->inbound;
+
+		if (n < fewest) {
+			fewest = n;
+			best = k;
+		}
+	}
+	instance_use(in, best);
+}
+
 /* The decode instance with the most free blocks among those that may pull; -1: none. */
 static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
 {
@@ -127,10 +145,11 @@ static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
 		struct instance *in = &s->instances[p->prefill + d];
 
 		sim_sync(s, in);
-		if (in->swapped.n > 0) {
+		if (instance_swapped(in) > 0) {
 			*refused = BOUND_KV;
 			continue;
 		}
+		emptiest_batch(in);
 		if (instance_seats_used(in) < s->c->choice->shape.decode_seqs &&
 		    kv_free(&in->kv) > most) {
 			most = kv_free(&in->kv);
@@ -174,7 +193,8 @@ static void pull(struct sim *s)
 			break;
 		list_remove(&p->ready, j);
 		kv_take(&in->kv, blocks);
-		in->inbound++;
+		in->b.inbound++;
+		j->batch = in->at;
 		j->blocks = blocks;
 		j->stop_tok = j->output_tok;
 		j->req.max_tok = j->ask_tok;
@@ -192,8 +212,9 @@ static void transfer(struct sim *s, uint32_t d)
 	struct instance *source = &s->instances[j->source];
 	struct instance *in = &s->instances[p->prefill + d];
 
+	instance_use(in, j->batch);
 	list_remove(&link->inbound, j);
-	in->inbound--;
+	in->b.inbound--;
 	if (link->inbound.first)
 		agenda_set(&s->agenda, EVENT_TRANSFER, d, link->inbound.first->moved_ns);
 	instance_release_kv(source, j, j->source_blocks);

@@ -30,9 +30,34 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 					   : INT64_MAX,
 		.block_bytes = block_bytes,
 		.pcie_bytes_s = hw->pcie_bytes_s,
+		.pp = hw->pp > 0 ? hw->pp : 1,
+		.first_slot = (int32_t)s->n_slots,
 	};
 
 	instance_init(&s->instances[index], &want);
+	s->n_slots += (uint32_t)want.pp;
+}
+
+/* Which instance each place on the agenda belongs to, where that is not its own number. */
+static void number_slots(struct sim *s)
+{
+	if (s->n_slots == s->n)
+		return;
+	s->slot_instance = xcalloc(s->n_slots, sizeof(*s->slot_instance));
+	for (uint32_t i = 0; i < s->n; i++)
+		for (int64_t k = 0; k < s->instances[i].pp; k++)
+			s->slot_instance[s->instances[i].first_slot + k] = i;
+}
+
+/* The instance of a place on the agenda, its batch at work. */
+static struct instance *at_slot(struct sim *s, uint32_t slot)
+{
+	if (!s->slot_instance)
+		return &s->instances[slot];
+	struct instance *in = &s->instances[s->slot_instance[slot]];
+
+	instance_use(in, (int32_t)slot - in->first_slot);
+	return in;
 }
 
 /*
@@ -42,28 +67,30 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
  */
 static void schedule_run(struct sim *s, struct instance *in)
 {
-	int64_t next = in->run.done + 1, end_ns = in->run.limit_ns;
+	int64_t next = in->b.run.done + 1, end_ns = in->b.run.limit_ns;
 
-	if (next < in->run.limit && (s->c->step_by_step || run_step_ns(&in->run, next) < 2))
-		end_ns = run_end_ns(&in->run, next);
-	agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, end_ns);
+	if (next < in->b.run.limit && (s->c->step_by_step || run_step_ns(&in->b.run, next) < 2))
+		end_ns = run_end_ns(&in->b.run, next);
+	agenda_set(&s->agenda, EVENT_STEP, instance_slot(in), end_ns);
 }
 
 /*
- * The instance plans now, after whatever else happens now. The last one to ask waits beside the
- * agenda: most often nothing else comes first, and then it need not go through it.
+ * The batch at work plans now, after whatever else happens now. The last one to ask waits beside
+ * the agenda: most often nothing else comes first, and then it need not go through it.
  */
 static void plan_soon(struct sim *s, const struct instance *in)
 {
-	if (s->plan_now >= 0 && s->plan_now != in->index)
+	int64_t slot = instance_slot(in);
+
+	if (s->plan_now >= 0 && s->plan_now != slot)
 		agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)s->plan_now, s->now_ns);
-	s->plan_now = in->index;
+	s->plan_now = slot;
 }
 
 /* Plans of now have come past this instance: a boundary that it has just now is over. */
 static bool plan_is_over(const struct sim *s, const struct instance *in)
 {
-	return s->planned_ns == s->now_ns && s->planned > in->index;
+	return s->planned_ns == s->now_ns && s->planned > (int32_t)instance_slot(in);
 }
 
 void sim_sync(struct sim *s, struct instance *in)
@@ -74,12 +101,29 @@ void sim_sync(struct sim *s, struct instance *in)
 		run_sync(in, s->now_ns);
 }
 
+/* The same for all batches of an instance that has several, where every step is a single one. */
+static void notify_batches(struct sim *s, struct instance *in)
+{
+	for (int32_t k = 0; k < in->pp; k++) {
+		struct batch *b = k == in->at ? &in->b : &in->parked[k].b;
+
+		b->plan_due = true;
+		if (!b->busy)
+			agenda_set(&s->agenda, EVENT_PLAN, (uint32_t)(in->first_slot + k),
+				   s->now_ns);
+	}
+}
+
 void sim_notify(struct sim *s, struct instance *in)
 {
-	in->plan_due = true;
-	if (!in->busy) {
+	if (in->pp > 1) {
+		notify_batches(s, in);
+		return;
+	}
+	in->b.plan_due = true;
+	if (!in->b.busy) {
 		plan_soon(s, in);
-	} else if (!in->in_single) {
+	} else if (!in->b.in_single) {
 		if (plan_is_over(s, in))
 			run_pass(in, s->now_ns);
 		run_cut(in, s->now_ns);
@@ -89,10 +133,10 @@ void sim_notify(struct sim *s, struct instance *in)
 
 void sim_kv_changed(struct sim *s, struct instance *in)
 {
-	if (!in->busy || in->in_single)
+	if (!in->b.busy || in->b.in_single)
 		return;
 	run_set_limit(in);
-	if (in->plan_due)
+	if (in->b.plan_due)
 		run_cut(in, s->now_ns);
 	schedule_run(s, in);
 }
@@ -177,7 +221,7 @@ static int64_t waiting(const struct sim *s)
 	int64_t n = s->shape->waiting ? s->shape->waiting(s) : 0;
 
 	for (uint32_t i = 0; i < s->n; i++)
-		n += queue_len(&s->instances[i].waiting) + s->instances[i].swapped.n;
+		n += queue_len(&s->instances[i].waiting) + instance_swapped(&s->instances[i]);
 	return n;
 }
 
@@ -248,38 +292,44 @@ static void audit(struct sim *s, const struct instance *in)
 
 static void step_end(struct sim *s, struct instance *in)
 {
-	if (in->in_single) {
+	if (in->b.in_single) {
 		instance_end_single(in);
 	} else {
 		run_sync(in, s->now_ns);
-		in->busy = false;
+		in->b.busy = false;
 		instance_settle(in, s->now_ns);
 	}
 	plan_soon(s, in);
+	if (in->ended && in->pp > 1)
+		notify_batches(s, in);
+	in->ended = false;
 	if (s->shape->moved)
 		s->shape->moved(s, in);
 }
 
 static void plan(struct sim *s, struct instance *in)
 {
-	int64_t wait_ns = -1;
+	int64_t wait_ns = -1, slot = instance_slot(in);
 
-	if (s->planned_ns != s->now_ns || s->planned < in->index)
-		s->planned = in->index;
+	if (s->planned_ns != s->now_ns || s->planned < slot)
+		s->planned = (int32_t)slot;
 	s->planned_ns = s->now_ns;
-	if (!in->plan_due && in->run.active && run_continue(in, s->now_ns)) {
-		in->busy = true;
+	if (!in->b.plan_due && in->b.run.active && run_continue(in, s->now_ns)) {
+		in->b.busy = true;
 	} else {
 		instance_plan(in, s->now_ns, &wait_ns);
 		samples_add(s, in);
 		if (wait_ns >= 0)
-			agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)in->index, wait_ns);
+			agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)slot, wait_ns);
 		else
-			agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)in->index);
+			agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)slot);
 	}
-	if (in->in_single)
-		agenda_set(&s->agenda, EVENT_STEP, (uint32_t)in->index, in->single.end_ns);
-	else if (in->busy)
+	if (in->pp > 1 && in->moved_requests)
+		notify_batches(s, in);
+	in->moved_requests = false;
+	if (in->b.in_single)
+		agenda_set(&s->agenda, EVENT_STEP, (uint32_t)slot, in->b.single.end_ns);
+	else if (in->b.busy)
 		schedule_run(s, in);
 	if (s->shape->moved)
 		s->shape->moved(s, in);
@@ -290,8 +340,8 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 {
 	switch (kind) {
 	case EVENT_STEP:
-		step_end(s, &s->instances[index]);
-		audit(s, &s->instances[index]);
+		step_end(s, at_slot(s, index));
+		audit(s, at_slot(s, index));
 		break;
 	case EVENT_TRANSFER:
 		s->shape->transfer(s, index);
@@ -301,13 +351,13 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 			arrival(s);
 		break;
 	case EVENT_WAIT:
-		sim_notify(s, &s->instances[index]);
+		sim_notify(s, at_slot(s, index));
 		break;
 	case EVENT_PULL:
 		s->shape->pull(s);
 		break;
 	case EVENT_PLAN:
-		plan(s, &s->instances[index]);
+		plan(s, at_slot(s, index));
 		break;
 	case N_EVENT_KINDS:
 		break;
@@ -316,17 +366,17 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 
 /* The run */
 
-/* The instance beside the agenda plans, or goes onto it where something else comes first. */
+/* The batch beside the agenda plans, or goes onto it where something else comes first. */
 static void plan_or_wait(struct sim *s)
 {
-	uint32_t index = (uint32_t)s->plan_now;
+	uint32_t slot = (uint32_t)s->plan_now;
 
 	s->plan_now = -1;
 	if (agenda_time(&s->agenda) > s->now_ns) {
 		s->counts.events++;
-		plan(s, &s->instances[index]);
+		plan(s, at_slot(s, slot));
 	} else {
-		agenda_set(&s->agenda, EVENT_PLAN, index, s->now_ns);
+		agenda_set(&s->agenda, EVENT_PLAN, slot, s->now_ns);
 	}
 }
 
@@ -393,7 +443,8 @@ static void start(struct sim *s)
 	router_init(&s->router, s->c->router, s->c->seed);
 	metrics_init(&s->metrics, &s->c->slo, s->c->keep_all);
 	s->shape->init(s);
-	agenda_init(&s->agenda, s->n);
+	number_slots(s);
+	agenda_init(&s->agenda, s->n_slots);
 	samples_init(s);
 	s->to_issue = s->c->closed_loop;
 	read_next(s);
@@ -406,6 +457,7 @@ static void stop(struct sim *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		instance_release(&s->instances[i]);
 	free(s->instances);
+	free(s->slot_instance);
 	samples_release(s);
 	agenda_release(&s->agenda);
 	metrics_release(&s->metrics);

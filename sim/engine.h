@@ -39,7 +39,9 @@ struct sim {
 	const struct shape_ops *shape;
 	void *shape_state;
 	struct instance *instances;
-	uint32_t n, n_entry; /* instances; those that arrivals go to are the first n_entry */
+	uint32_t n, n_entry;	 /* instances; those that arrivals go to are the first n_entry */
+	uint32_t n_slots;	 /* batches of all instances: places on the agenda */
+	uint32_t *slot_instance; /* whose each is; NULL where every instance has one */
 	struct instance_ops instance_ops;
 	struct router router;
 	struct agenda agenda;
@@ -48,8 +50,7 @@ struct sim {
 	struct metrics metrics;
 	struct sim_counts counts;
 	int64_t now_ns;
-	int64_t plan_now; /* an instance that plans now unless something else comes first; -1: none
-			   */
+	int64_t plan_now; /* slot of a batch that plans now unless something else comes first; -1 */
 	/* The last time at which instances planned, and how far down their order: see sim_sync().
 	 */
 	int64_t planned_ns;

@@ -17,26 +17,81 @@ void instance_init(struct instance *in, const struct instance_want *w)
 		.pcie_bytes_s = w->pcie_bytes_s,
 		.seats = INT64_MAX,
 		.step_tok = INT64_MAX,
+		.pp = w->pp,
+		.first_slot = w->first_slot,
 	};
 	memcpy(in->state, w->state, w->policy->state_size);
 	kv_init(&in->kv, w->block_tok, w->kv_blocks, w->host_blocks);
+	if (w->pp > 1) {
+		in->stage_ns = xcalloc((size_t)w->pp, sizeof(*in->stage_ns));
+		in->parked = xcalloc((size_t)w->pp, sizeof(*in->parked));
+		for (int32_t k = 1; k < w->pp; k++)
+			kv_growth_init(&in->parked[k].growth, w->block_tok);
+	}
+}
+
+static void batch_release(struct batch *b)
+{
+	heap_release(&b->due);
+	gaps_release(&b->gaps);
+	free(b->late);
+	free(b->single.prefill);
+	free(b->single.prefill_tok);
 }
 
 void instance_release(struct instance *in)
 {
+	for (int32_t k = 0; in->parked && k < in->pp; k++) {
+		if (k == in->at)
+			continue;
+		batch_release(&in->parked[k].b);
+		kv_growth_release(&in->parked[k].growth);
+	}
+	free(in->parked);
+	free(in->stage_ns);
+	batch_release(&in->b);
 	kv_release(&in->kv);
 	queue_release(&in->waiting);
-	heap_release(&in->due);
-	gaps_release(&in->gaps);
-	free(in->late);
-	free(in->single.prefill);
-	free(in->single.prefill_tok);
 	free(in->state);
+}
+
+void instance_switch(struct instance *in, int32_t batch)
+{
+	struct parked *from = &in->parked[in->at], *to = &in->parked[batch];
+
+	from->b = in->b;
+	from->growth = in->kv.growth;
+	in->b = to->b;
+	in->kv.growth = to->growth;
+	in->at = batch;
+}
+
+const struct batch *instance_batch(const struct instance *in, int32_t k)
+{
+	return k == in->at ? &in->b : &in->parked[k].b;
+}
+
+int64_t instance_running(const struct instance *in)
+{
+	int64_t n = 0;
+
+	for (int32_t k = 0; k < in->pp; k++)
+		n += instance_batch(in, k)->running.n;
+	return n;
+}
+
+int64_t instance_swapped(const struct instance *in)
+{
+	int64_t n = 0;
+
+	for (int32_t k = 0; k < in->pp; k++)
+		n += instance_batch(in, k)->swapped.n;
+	return n;
 }
 
 int64_t job_generated(const struct instance *in, const struct job *j)
 {
-	return j->state == JOB_DECODING ? j->gen_tok + (in->clock - j->join_clock) : j->gen_tok;
+	return j->state == JOB_DECODING ? j->gen_tok + (in->b.clock - j->join_clock) : j->gen_tok;
 }
 
 int64_t job_blocks(const struct instance *in, const struct job *j)
@@ -53,13 +108,19 @@ int64_t job_deliveries(const struct instance *in, const struct job *j, int64_t g
 
 int64_t instance_seats_used(const struct instance *in)
 {
-	return in->running.n + in->held.n + in->joining.n + in->inbound;
+	return in->b.running.n + in->b.held.n + in->b.joining.n + in->b.inbound;
 }
 
 int64_t instance_outstanding(const struct instance *in)
 {
-	return queue_len(&in->waiting) + in->running.n + in->swapped.n + in->joining.n +
-	       in->held.deferred.n;
+	int64_t n = queue_len(&in->waiting);
+
+	for (int32_t k = 0; k < in->pp; k++) {
+		const struct batch *b = instance_batch(in, k);
+
+		n += b->running.n + b->swapped.n + b->joining.n + b->held.deferred.n;
+	}
+	return n;
 }
 
 void instance_enqueue(struct instance *in, struct job *j)
@@ -91,7 +152,7 @@ void instance_release_kv(struct instance *in, struct job *j, int64_t blocks)
 
 bool instance_counts_gaps(const struct instance *in)
 {
-	return in->stream == 1 && !(in->batch_padded && in->batch_reply == PLAN_REPLY_BATCH);
+	return in->stream == 1 && !(in->b.batch_padded && in->b.batch_reply == PLAN_REPLY_BATCH);
 }
 
 static void fold_gap(struct job *j, double gap_ns)
@@ -114,22 +175,22 @@ static void deliver(struct instance *in, struct job *j, int64_t t_ns)
 
 static void late_add(struct instance *in, struct job *j)
 {
-	if (in->n_late == in->late_room) {
-		in->late_room = in->late_room ? 2 * in->late_room : 16;
-		in->late = xrealloc(in->late, (size_t)in->late_room * sizeof(*in->late));
+	if (in->b.n_late == in->b.late_room) {
+		in->b.late_room = in->b.late_room ? 2 * in->b.late_room : 16;
+		in->b.late = xrealloc(in->b.late, (size_t)in->b.late_room * sizeof(*in->b.late));
 	}
-	in->late[in->n_late++] = j;
-	in->prepaid += j->prepaid;
+	in->b.late[in->b.n_late++] = j;
+	in->b.prepaid += j->prepaid;
 }
 
 /* True if j was among them, that is, has not decoded since it joined late. */
 static bool late_remove(struct instance *in, struct job *j)
 {
-	for (int64_t i = 0; i < in->n_late; i++) {
-		if (in->late[i] != j)
+	for (int64_t i = 0; i < in->b.n_late; i++) {
+		if (in->b.late[i] != j)
 			continue;
-		in->late[i] = in->late[--in->n_late];
-		in->prepaid -= j->prepaid;
+		in->b.late[i] = in->b.late[--in->b.n_late];
+		in->b.prepaid -= j->prepaid;
 		j->prepaid = false;
 		return true;
 	}
@@ -138,24 +199,24 @@ static bool late_remove(struct instance *in, struct job *j)
 
 void instance_first_gaps(struct instance *in, int64_t start_ns, double cost_ns, int64_t end_ns)
 {
-	gaps_step(&in->gaps, in->itl, start_ns, cost_ns, end_ns);
-	for (int64_t i = 0; i < in->n_late; i++) {
-		struct job *j = in->late[i];
+	gaps_step(&in->b.gaps, in->itl, start_ns, cost_ns, end_ns);
+	for (int64_t i = 0; i < in->b.n_late; i++) {
+		struct job *j = in->b.late[i];
 		double gap_ns = (double)(start_ns - j->last_ns) + cost_ns;
 
 		hist_add(in->itl, gap_ns, 1);
 		fold_gap(j, gap_ns);
 		j->since_ns = end_ns;
-		gaps_join(&in->gaps, end_ns);
+		gaps_join(&in->b.gaps, end_ns);
 	}
-	in->n_late = 0;
+	in->b.n_late = 0;
 }
 
 double instance_max_gap(const struct instance *in, const struct job *j)
 {
 	if (j->state != JOB_DECODING || !instance_counts_gaps(in))
 		return j->max_gap_ns;
-	double gap_ns = gaps_max(&in->gaps, j->since_ns);
+	double gap_ns = gaps_max(&in->b.gaps, j->since_ns);
 
 	return gap_ns > j->max_gap_ns ? gap_ns : j->max_gap_ns;
 }
@@ -178,25 +239,26 @@ static void join_decoding(struct instance *in, struct job *j, bool late)
 	int64_t ctx = j->req.prompt_tok + j->gen_tok;
 
 	j->state = JOB_DECODING;
-	j->join_clock = in->clock;
-	in->n_decoding++;
-	in->decode_b++;
-	in->decode_ctx += ctx + j->pad_tok;
+	j->join_clock = in->b.clock;
+	in->b.n_decoding++;
+	in->b.decode_b++;
+	in->b.decode_ctx += ctx + j->pad_tok;
 	if (!j->reserved)
-		kv_grow_join(&in->kv, ctx - 1, in->clock);
-	heap_push(&in->due, j, in->clock + next_stop(in, j, j->gen_tok) - j->gen_tok, j->admit_seq);
+		kv_grow_join(&in->kv, ctx - 1, in->b.clock);
+	heap_push(&in->b.due, j, in->b.clock + next_stop(in, j, j->gen_tok) - j->gen_tok,
+		  j->admit_seq);
 	if (instance_counts_gaps(in)) {
 		if (late) {
 			j->since_ns = INT64_MAX; /* until its first step here */
 			late_add(in, j);
 		} else {
 			j->since_ns = j->last_ns;
-			gaps_join(&in->gaps, j->last_ns);
+			gaps_join(&in->b.gaps, j->last_ns);
 		}
 	} else if (j->prepaid) {
 		late_add(in, j);
 	}
-	in->run.active = false;
+	in->b.run.active = false;
 }
 
 /* j leaves the decoding set but for its share of a padded batch's steps; gen, blocks become its
@@ -206,20 +268,20 @@ static void stop_decoding(struct instance *in, struct job *j)
 	int64_t gen = job_generated(in, j), blocks = job_blocks(in, j);
 
 	if (!j->reserved)
-		kv_grow_leave(&in->kv, j->req.prompt_tok + gen - 1, in->clock);
+		kv_grow_leave(&in->kv, j->req.prompt_tok + gen - 1, in->b.clock);
 	if (instance_counts_gaps(in)) {
-		fold_gap(j, gaps_max(&in->gaps, j->since_ns));
+		fold_gap(j, gaps_max(&in->b.gaps, j->since_ns));
 		if (!late_remove(in, j)) {
 			if (gen > j->gen_tok)
-				j->last_ns = in->decode_end_ns;
-			gaps_leave(&in->gaps, j->last_ns);
+				j->last_ns = in->b.decode_end_ns;
+			gaps_leave(&in->b.gaps, j->last_ns);
 		}
 	} else if (j->prepaid) {
 		late_remove(in, j);
 	}
-	in->n_decoding--;
-	if (in->n_decoding == 0)
-		in->gaps.n_marks = 0;
+	in->b.n_decoding--;
+	if (in->b.n_decoding == 0)
+		in->b.gaps.n_marks = 0;
 	j->gen_tok = gen;
 	j->blocks = blocks;
 }
@@ -228,9 +290,9 @@ static void stop_decoding(struct instance *in, struct job *j)
 static void leave_decoding(struct instance *in, struct job *j)
 {
 	stop_decoding(in, j);
-	in->decode_b--;
-	in->decode_ctx -= j->req.prompt_tok + j->pad_tok + j->gen_tok;
-	in->run.active = false;
+	in->b.decode_b--;
+	in->b.decode_ctx -= j->req.prompt_tok + j->pad_tok + j->gen_tok;
+	in->b.run.active = false;
 }
 
 /* From place to place */
@@ -240,32 +302,35 @@ void instance_admit(struct instance *in, int64_t now_ns)
 	struct job *j = queue_head(&in->waiting);
 
 	queue_take_head(&in->waiting);
+	in->moved_requests = true;
 	j->state = JOB_PREFILLING;
+	j->batch = in->at;
 	j->admit_seq = in->admissions++;
 	if (j->schedule_ns < 0)
 		j->schedule_ns = now_ns;
-	list_append(&in->running, j);
-	in->n_partial++;
+	list_append(&in->b.running, j);
+	in->b.n_partial++;
 }
 
 void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kind)
 {
 	if (j->state == JOB_DECODING) {
-		heap_remove(&in->due, j);
+		heap_remove(&in->b.due, j);
 		leave_decoding(in, j);
 	} else {
-		in->n_partial--;
+		in->b.n_partial--;
 	}
-	list_remove(&in->running, j);
+	list_remove(&in->b.running, j);
 	kv_give(&in->kv, j->blocks);
 	j->preemptions++;
 	in->stats.preemptions++;
 	if (kind == PLAN_SWAP) {
 		j->state = JOB_SWAPPED;
 		in->kv.host_used += j->blocks;
-		list_insert_by_admission(&in->swapped, j);
+		list_insert_by_admission(&in->b.swapped, j);
 		return;
 	}
+	in->moved_requests = true;
 	j->blocks = 0;
 	j->reserved = false;
 	j->done_tok = 0;
@@ -275,29 +340,29 @@ void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kin
 
 void instance_restore(struct instance *in, struct job *j)
 {
-	list_remove(&in->swapped, j);
+	list_remove(&in->b.swapped, j);
 	in->kv.host_used -= j->blocks;
 	if (!j->reserved)
 		j->blocks = kv_blocks(&in->kv, j->req.prompt_tok + j->gen_tok);
 	kv_take(&in->kv, j->blocks);
-	list_insert_by_admission(&in->running, j);
+	list_insert_by_admission(&in->b.running, j);
 	join_decoding(in, j, true);
 }
 
 void instance_join(struct instance *in, struct job *j)
 {
 	j->instance = in->index;
-	list_append(&in->joining, j);
+	list_append(&in->b.joining, j);
 }
 
 void instance_join_waiting(struct instance *in)
 {
-	for (struct job *j; (j = in->joining.first);) {
-		list_remove(&in->joining, j);
+	for (struct job *j; (j = in->b.joining.first);) {
+		list_remove(&in->b.joining, j);
 		j->admit_seq = in->admissions++;
 		j->reserved = false;
 		j->prepaid = (j->req.prompt_tok + j->gen_tok - 1) % in->kv.block_tok == 0;
-		list_append(&in->running, j);
+		list_append(&in->b.running, j);
 		join_decoding(in, j, true);
 	}
 }
@@ -305,15 +370,15 @@ void instance_join_waiting(struct instance *in)
 /* The last one of a padded batch is done: seats and KV are free. */
 static void end_batch(struct instance *in, int64_t t_ns)
 {
-	kv_give(&in->kv, in->held.blocks);
-	in->decode_b = in->decode_ctx = 0;
-	in->held.n = in->held.blocks = 0;
-	in->batch_padded = false;
-	in->run.active = false;
-	for (struct job *j; (j = in->held.deferred.first);) {
+	kv_give(&in->kv, in->b.held.blocks);
+	in->b.decode_b = in->b.decode_ctx = 0;
+	in->b.held.n = in->b.held.blocks = 0;
+	in->b.batch_padded = false;
+	in->b.run.active = false;
+	for (struct job *j; (j = in->b.held.deferred.first);) {
 		int64_t deliveries = job_deliveries(in, j, j->gen_tok);
 
-		list_remove(&in->held.deferred, j);
+		list_remove(&in->b.held.deferred, j);
 		j->deferred = false;
 		if (deliveries > 0)
 			j->first_ns = j->last_ns = t_ns;
@@ -327,12 +392,12 @@ static void end_batch(struct instance *in, int64_t t_ns)
 
 static void hold(struct instance *in, struct job *j)
 {
-	in->held.n++;
+	in->b.held.n++;
 	j->pad_tok = 0; /* what its padding adds to the contexts of the batch stays counted */
 	if (!j->keep_kv)
-		in->held.blocks += j->blocks;
+		in->b.held.blocks += j->blocks;
 	if (j->deferred)
-		list_append(&in->held.deferred, j);
+		list_append(&in->b.held.deferred, j);
 }
 
 /* j has all its tokens: it is running, and no longer in the heap. */
@@ -340,13 +405,13 @@ static void finish(struct instance *in, struct job *j, int64_t t_ns)
 {
 	bool was_decoding = j->state == JOB_DECODING;
 
-	list_remove(&in->running, j);
-	if (in->batch_padded) {
+	list_remove(&in->b.running, j);
+	if (in->b.batch_padded) {
 		if (was_decoding) {
 			stop_decoding(in, j);
 		} else { /* it takes part in the decode steps of the others all the same */
-			in->decode_b++;
-			in->decode_ctx += j->req.prompt_tok + j->pad_tok + j->gen_tok;
+			in->b.decode_b++;
+			in->b.decode_ctx += j->req.prompt_tok + j->pad_tok + j->gen_tok;
 		}
 		hold(in, j);
 	} else {
@@ -356,19 +421,20 @@ static void finish(struct instance *in, struct job *j, int64_t t_ns)
 			kv_give(&in->kv, j->blocks);
 	}
 	j->state = JOB_DONE;
-	in->plan_due = true;
+	in->b.plan_due = true;
+	in->ended = true;
 	if (in->policy->on_finish)
 		in->policy->on_finish(in->state, &j->req);
 	if (!j->deferred)
 		in->ops->done(in->ops->arg, j, t_ns);
-	if (in->batch_padded && in->running.n == 0)
+	if (in->b.batch_padded && in->b.running.n == 0)
 		end_batch(in, t_ns);
 }
 
 void instance_settle(struct instance *in, int64_t t_ns)
 {
-	while (in->due.n > 0 && in->due.at[0].key <= in->clock) {
-		struct job *j = heap_pop(&in->due);
+	while (in->b.due.n > 0 && in->b.due.at[0].key <= in->b.clock) {
+		struct job *j = heap_pop(&in->b.due);
 		int64_t gen = job_generated(in, j);
 
 		if (in->stream > 1 && !j->deferred)
@@ -376,7 +442,7 @@ void instance_settle(struct instance *in, int64_t t_ns)
 		if (gen == j->stop_tok)
 			finish(in, j, t_ns);
 		else
-			heap_push(&in->due, j, in->clock + next_stop(in, j, gen) - gen,
+			heap_push(&in->b.due, j, in->b.clock + next_stop(in, j, gen) - gen,
 				  j->admit_seq);
 	}
 }
@@ -384,7 +450,7 @@ void instance_settle(struct instance *in, int64_t t_ns)
 /* The step that ends now completed the sequence of j, and so produced a token. */
 static void prefilled(struct instance *in, struct job *j, int64_t t_ns)
 {
-	in->n_partial--;
+	in->b.n_partial--;
 	j->gen_tok++;
 	if (!j->deferred && (j->gen_tok % in->stream == 0 || j->gen_tok == j->output_tok))
 		deliver(in, j, t_ns);
@@ -396,16 +462,16 @@ static void prefilled(struct instance *in, struct job *j, int64_t t_ns)
 
 void instance_end_single(struct instance *in)
 {
-	struct single *s = &in->single;
+	struct single *s = &in->b.single;
 
-	in->busy = in->in_single = false;
-	in->plan_due = true;
+	in->b.busy = in->b.in_single = false;
+	in->b.plan_due = true;
 	if (s->decodes) {
-		in->clock++;
-		in->decode_ctx += in->decode_b;
+		in->b.clock++;
+		in->b.decode_ctx += in->b.decode_b;
 		if (instance_counts_gaps(in))
 			instance_first_gaps(in, s->start_ns, s->cost_ns, s->end_ns);
-		in->decode_end_ns = s->end_ns;
+		in->b.decode_end_ns = s->end_ns;
 		instance_settle(in, s->end_ns);
 	}
 	for (int64_t i = 0; i < s->n_prefill; i++) {

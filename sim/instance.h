@@ -69,6 +69,40 @@ struct held {
 	struct job_list deferred; /* of them, those whose tokens are delivered at the end */
 };
 
+/* Requests that take their steps together: one batch an instance, or as many as it has stages. */
+struct batch {
+	struct job_list running; /* prefilling and decoding, by admission */
+	struct job_list swapped; /* by admission */
+	struct job_list joining; /* their KV has come, they join at the next boundary */
+	int64_t inbound;	 /* their KV is on its way; they have a seat and blocks here */
+	struct held held;
+	int64_t n_partial; /* prefilling ones among the running */
+
+	int64_t n_decoding;    /* decoding and not held */
+	int64_t decode_b;      /* sequences of a decode step: n_decoding + held */
+	int64_t decode_ctx;    /* their contexts in the next decode step */
+	int64_t window_b;      /* of them, those whose context is below the model's window */
+	int64_t window_ctx;    /* their contexts within it */
+	int64_t clock;	       /* decode steps done */
+	int64_t decode_end_ns; /* end of the last one */
+	struct heap due;       /* decoding jobs by the clock of their next delivery or finish */
+	struct gaps gaps;
+	struct job **late; /* joined long after their last token: their next gap is their own */
+	int64_t n_late, late_room;
+	int64_t prepaid; /* of them, those that hold the block of their next token already */
+
+	bool batch_padded;
+	enum plan_reply batch_reply;
+
+	struct run run;
+	struct single single;
+	bool busy; /* a step is in progress: the single one, or one of the run */
+	bool in_single;
+	bool plan_due;
+};
+
+struct parked;
+
 struct instance {
 	int32_t index;
 	const char *policy_name;
@@ -83,40 +117,34 @@ struct instance {
 
 	struct kv kv;
 	struct queue waiting;
-	struct job_list running; /* prefilling and decoding, by admission */
-	struct job_list swapped; /* by admission */
-	struct job_list joining; /* their KV has come, they join at the next boundary */
-	int64_t inbound;	 /* their KV is on its way; they have a seat and blocks here */
-	struct held held;
 	int64_t admissions;
-	int64_t n_partial; /* prefilling ones among the running */
-
-	int64_t n_decoding;    /* decoding and not held */
-	int64_t decode_b;      /* sequences of a decode step: n_decoding + held */
-	int64_t decode_ctx;    /* their contexts in the next decode step */
-	int64_t clock;	       /* decode steps done */
-	int64_t decode_end_ns; /* end of the last one */
-	struct heap due;       /* decoding jobs by the clock of their next delivery or finish */
-	struct gaps gaps;
-	struct job **late; /* joined long after their last token: their next gap is their own */
-	int64_t n_late, late_room;
-	int64_t prepaid; /* of them, those that hold the block of their next token already */
-
 	int64_t seats, step_tok, spare; /* plan_limits() */
-	bool batch_padded;
-	enum plan_reply batch_reply;
 
-	struct run run;
-	struct single single;
-	bool busy; /* a step is in progress: the single one, or one of the run */
-	bool in_single;
-	bool plan_due;
-	bool oracle;	    /* the policy has looked at a true output length */
-	bool replied_batch; /* tokens were delivered at the end of a batch */
-	enum bound bound;   /* what refused the head at the last plan */
+	/*
+	 * With pp > 1 stages there are pp batches: `b` is the one at work, instance_use() puts
+	 * another one there. They share the queue, the pool and all that stands outside `b`.
+	 */
+	int64_t pp;
+	int32_t at;	       /* which one `b` is */
+	int32_t first_slot;    /* of its batches, in the order of all batches of the simulation */
+	struct parked *parked; /* the others, NULL where there is one batch */
+	int64_t *stage_ns;     /* when each stage is free */
+
+	struct batch b;
+	bool moved_requests; /* the last plan admitted or evicted some: all batches look again */
+	bool ended;	     /* requests ended with the last step: likewise */
+	bool oracle;	     /* the policy has looked at a true output length */
+	bool replied_batch;  /* tokens were delivered at the end of a batch */
+	enum bound bound;    /* what refused the head at the last plan */
 	int64_t bound_since_ns;
 
 	struct instance_stats stats;
+};
+
+/* A batch that is not at work. */
+struct parked {
+	struct batch b;
+	struct kv_growth growth;
 };
 
 struct instance_want {
@@ -129,10 +157,30 @@ struct instance_want {
 	struct hist *itl;
 	int64_t stream, block_tok, kv_blocks, host_blocks, block_bytes;
 	double pcie_bytes_s;
+	int64_t pp; /* batches, stages */
+	int32_t first_slot;
 };
 
 void instance_init(struct instance *in, const struct instance_want *w);
 void instance_release(struct instance *in);
+
+/* Puts a batch to work: in->b is then that one. */
+void instance_switch(struct instance *in, int32_t batch);
+static inline void instance_use(struct instance *in, int32_t batch)
+{
+	if (batch != in->at)
+		instance_switch(in, batch);
+}
+/* Batch k of an instance, whichever is at work. */
+const struct batch *instance_batch(const struct instance *in, int32_t k);
+/* Its place among all batches of the simulation. */
+static inline uint32_t instance_slot(const struct instance *in)
+{
+	return (uint32_t)(in->first_slot + in->at);
+}
+/* Over all batches: running and swapped requests. */
+int64_t instance_running(const struct instance *in);
+int64_t instance_swapped(const struct instance *in);
 
 /* Slots that j needs here to be served at all: P + stop - 1, or what the policy reserves. */
 int64_t instance_need_tok(struct instance *in, const struct job *j);
@@ -144,7 +192,8 @@ void instance_join(struct instance *in, struct job *j);
 /* Gives back the blocks that a keep_kv job left here. */
 void instance_release_kv(struct instance *in, struct job *j, int64_t blocks);
 
-/* Seats taken: by running and held requests, and by those that are on their way here. */
+/* Seats taken in the batch at work: by running and held requests, and by those that are on their
+ * way here. */
 int64_t instance_seats_used(const struct instance *in);
 /* Requests at the instance that are not done. */
 int64_t instance_outstanding(const struct instance *in);

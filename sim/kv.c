@@ -8,12 +8,23 @@ void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total
 	for (int i = 0; i < 62; i++)
 		if (block_tok == INT64_C(1) << i)
 			kv->shift = i;
-	kv->grow = xcalloc((size_t)block_tok, sizeof(*kv->grow));
+	kv_growth_init(&kv->growth, block_tok);
+}
+
+void kv_growth_init(struct kv_growth *g, int64_t block_tok)
+{
+	*g = (struct kv_growth){.grow = xcalloc((size_t)block_tok, sizeof(*g->grow))};
+}
+
+void kv_growth_release(struct kv_growth *g)
+{
+	free(g->grow);
+	*g = (struct kv_growth){0};
 }
 
 void kv_release(struct kv *kv)
 {
-	free(kv->grow);
+	kv_growth_release(&kv->growth);
 	*kv = (struct kv){0};
 }
 
@@ -35,13 +46,13 @@ static int64_t *counter(struct kv *kv, int64_t slots, int64_t clock)
 {
 	int64_t at = kv_offset(kv, clock) + slots - kv_div(kv, slots) * kv->block_tok;
 
-	return &kv->grow[at < kv->block_tok ? at : at - kv->block_tok];
+	return &kv->growth.grow[at < kv->block_tok ? at : at - kv->block_tok];
 }
 
 void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock)
 {
 	++*counter(kv, slots, clock);
-	kv->growers++;
+	kv->growth.growers++;
 }
 
 void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock)
@@ -50,21 +61,21 @@ void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock)
 
 	CHECK(*n > 0, "%lld requests at this offset", (long long)*n);
 	--*n;
-	kv->growers--;
+	kv->growth.growers--;
 }
 
 int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)
 {
 	int64_t b = kv->block_tok, free_blocks = kv_free(kv);
 
-	if (most <= 0 || (kv_div(kv, most - 1) + 1) * kv->growers <= free_blocks)
+	if (most <= 0 || (kv_div(kv, most - 1) + 1) * kv->growth.growers <= free_blocks)
 		return most;
-	int64_t turns = free_blocks / kv->growers; /* whole turns of the counters that fit */
+	int64_t turns = free_blocks / kv->growth.growers; /* whole turns of the counters that fit */
 	int64_t steps = turns * b;
 
-	free_blocks -= turns * kv->growers;
+	free_blocks -= turns * kv->growth.growers;
 	for (int64_t at = kv_offset(kv, clock); steps < most; steps++) {
-		free_blocks -= kv->grow[at];
+		free_blocks -= kv->growth.grow[at];
 		if (free_blocks < 0)
 			break;
 		at = at ? at - 1 : b - 1;
@@ -76,7 +87,7 @@ int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 {
 	int64_t b = kv->block_tok, used = kv->used * steps;
 
-	if (kv->growers == 0)
+	if (kv->growth.growers == 0)
 		return used;
 	int64_t turns = kv_div(kv, steps), rest = steps - turns * b;
 	int64_t taken = 0, sum = 0;	      /* of one turn of the counters, step by step */
@@ -84,7 +95,7 @@ int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 	int64_t at = kv_offset(kv, clock);
 
 	for (int64_t i = 0; i < (turns ? b : rest); i++) {
-		taken += kv->grow[at];
+		taken += kv->growth.grow[at];
 		sum += taken;
 		at = at ? at - 1 : b - 1;
 		if (i == rest - 1) {
@@ -93,8 +104,8 @@ int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 		}
 	}
 	/* turn t starts with t growers' blocks more */
-	used += turns * sum + kv->growers * b * (turns * (turns - 1) / 2);
-	used += rest_sum + turns * kv->growers * rest;
-	kv_take(kv, turns * kv->growers + rest_taken);
+	used += turns * sum + kv->growth.growers * b * (turns * (turns - 1) / 2);
+	used += rest_sum + turns * kv->growth.growers * rest;
+	kv_take(kv, turns * kv->growth.growers + rest_taken);
 	return used;
 }

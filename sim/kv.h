@@ -12,14 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct kv_growth {
+	int64_t *grow;	 /* block_tok counters */
+	int64_t growers; /* their sum */
+};
+
 struct kv {
 	int64_t block_tok;
 	int shift;		       /* block_tok = 1 << shift; -1: it is no power of two */
 	int64_t total, used;	       /* blocks; used + free = total, always */
 	int64_t host_total, host_used; /* blocks of host memory for swapped requests */
-	int64_t *grow;		       /* block_tok counters */
-	int64_t growers;	       /* their sum */
+	struct kv_growth growth;
 };
+
+void kv_growth_init(struct kv_growth *g, int64_t block_tok);
+void kv_growth_release(struct kv_growth *g);
 
 void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total);
 void kv_release(struct kv *kv);
@@ -59,7 +66,7 @@ static inline int64_t kv_offset(const struct kv *kv, int64_t clock)
 /* Blocks that the step starting at `clock` takes. */
 static inline int64_t kv_need(const struct kv *kv, int64_t clock)
 {
-	return kv->grow[kv_offset(kv, clock)];
+	return kv->growth.grow[kv_offset(kv, clock)];
 }
 
 /* How many steps, at most `most`, can start from `clock` on before blocks run out. */

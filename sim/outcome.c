@@ -5,7 +5,9 @@
 void outcome_record(struct sim *s, const struct job *j, enum record_status status,
 		    int64_t finish_ns)
 {
-	const struct instance *in = &s->instances[j->instance];
+	struct instance *in = &s->instances[j->instance];
+
+	instance_use(in, j->batch);
 	int64_t gen = job_generated(in, j);
 	int64_t gaps = 0, gap_ns = 0, last_ns = finish_ns;
 	struct record r = {
@@ -24,7 +26,7 @@ void outcome_record(struct sim *s, const struct job *j, enum record_status statu
 
 	if (j->first_ns >= 0) {
 		if (status != RECORD_COMPLETED)
-			last_ns = gen > j->gen_tok && in->stream == 1 ? in->decode_end_ns
+			last_ns = gen > j->gen_tok && in->stream == 1 ? in->b.decode_end_ns
 								      : j->last_ns;
 		gap_ns = last_ns - j->first_ns;
 		gaps = job_deliveries(in, j, gen) - 1;

@@ -46,10 +46,10 @@ void plan_wait(struct plan *p, int64_t until_ns)
 
 void plan_pad(struct plan *p, enum plan_reply reply)
 {
-	CHECK(p->in->running.n == 0, "policy %s pads a batch while %lld requests run",
-	      p->in->policy_name, (long long)p->in->running.n);
-	p->in->batch_padded = true;
-	p->in->batch_reply = reply;
+	CHECK(p->in->b.running.n == 0, "policy %s pads a batch while %lld requests run",
+	      p->in->policy_name, (long long)p->in->b.running.n);
+	p->in->b.batch_padded = true;
+	p->in->b.batch_reply = reply;
 	p->in->replied_batch = p->in->replied_batch || reply == PLAN_REPLY_BATCH;
 	p->pad_tok = 0;
 }
@@ -61,7 +61,7 @@ static int64_t pad_blocks(const struct plan *p, int64_t pad_tok)
 
 	if (pad_tok == p->pad_tok)
 		return 0;
-	for (const struct job *j = p->in->running.first; j; j = j->next)
+	for (const struct job *j = p->in->b.running.first; j; j = j->next)
 		more += kv_blocks(&p->in->kv, pad_tok + j->extra_tok) - j->blocks;
 	return more;
 }
@@ -70,7 +70,7 @@ static void pad_to(struct plan *p, int64_t pad_tok)
 {
 	struct instance *in = p->in;
 
-	for (struct job *j = in->running.first; j; j = j->next) {
+	for (struct job *j = in->b.running.first; j; j = j->next) {
 		int64_t blocks = kv_blocks(&in->kv, pad_tok + j->extra_tok);
 
 		kv_take(&in->kv, blocks - j->blocks);
@@ -95,9 +95,19 @@ static enum plan_result admit_padded(struct plan *p, struct job *j, int64_t rese
 	j->extra_tok = extra_tok;
 	j->reserved = true;
 	j->blocks = 0;
-	j->deferred = in->batch_reply == PLAN_REPLY_BATCH;
+	j->deferred = in->b.batch_reply == PLAN_REPLY_BATCH;
 	pad_to(p, pad_tok);
 	return PLAN_OK;
+}
+
+/* With several batches, this one has its share of all requests. */
+static bool batch_is_full(const struct instance *in)
+{
+	if (in->pp == 1)
+		return false;
+	int64_t all = instance_running(in) + queue_len(&in->waiting);
+
+	return in->b.running.n >= (all + in->pp - 1) / in->pp;
 }
 
 enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t reserve_tok)
@@ -107,11 +117,11 @@ enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t res
 
 	CHECK(queue_head(&in->waiting) == j, "policy %s admits request %lld, not the head",
 	      in->policy_name, (long long)r->idx);
-	if (instance_seats_used(in) >= in->seats)
+	if (instance_seats_used(in) >= in->seats || batch_is_full(in))
 		return refuse(p, PLAN_SEATS);
-	if (in->batch_padded)
+	if (in->b.batch_padded)
 		return admit_padded(p, j, reserve_tok);
-	int64_t spare = in->running.n == 0 ? 0 : in->spare;
+	int64_t spare = instance_running(in) == 0 ? 0 : in->spare;
 	int64_t blocks = kv_blocks(&in->kv, reserve_tok > 0 ? reserve_tok : j->seq_tok);
 
 	if (blocks + spare > kv_free(&in->kv))
@@ -157,7 +167,7 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 		kv_take(&in->kv, more);
 		j->blocks += more;
 	}
-	add_prefill(&in->single, j, n_tok);
+	add_prefill(&in->b.single, j, n_tok);
 	p->prompt_tok += n_tok;
 	if (j->preemptions > 0)
 		in->stats.recomputed_tok += n_tok;
@@ -167,21 +177,21 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 enum plan_result plan_decode(struct plan *p)
 {
 	struct instance *in = p->in;
-	int64_t need = kv_need(&in->kv, in->clock) - in->prepaid;
+	int64_t need = kv_need(&in->kv, in->b.clock) - in->b.prepaid;
 
 	CHECK(!p->decode, "policy %s decodes twice in a step", in->policy_name);
-	if (in->n_decoding > plan_tok_left(p))
+	if (in->b.n_decoding > plan_tok_left(p))
 		return PLAN_TOKENS;
 	if (need > kv_free(&in->kv))
 		return PLAN_KV;
 	kv_take(&in->kv, need);
-	for (int64_t i = 0; in->prepaid > 0 && i < in->n_late; i++)
-		in->late[i]->prepaid = false;
-	in->prepaid = 0;
+	for (int64_t i = 0; in->b.prepaid > 0 && i < in->b.n_late; i++)
+		in->b.late[i]->prepaid = false;
+	in->b.prepaid = 0;
 	if (!instance_counts_gaps(in))
-		in->n_late = 0;
+		in->b.n_late = 0;
 	p->decode = true;
-	p->decode_tok = in->n_decoding;
+	p->decode_tok = in->b.n_decoding;
 	return PLAN_OK;
 }
 
@@ -193,8 +203,8 @@ enum plan_result plan_evict(struct plan *p, const struct request *r, enum plan_e
 	CHECK(j->state == JOB_PREFILLING || (j->state == JOB_DECODING && !p->decode),
 	      "policy %s evicts request %lld, which is part of this step or does not run",
 	      in->policy_name, (long long)r->idx);
-	for (int64_t i = 0; j->state == JOB_PREFILLING && i < in->single.n_prefill; i++)
-		CHECK(in->single.prefill[i] != j, "policy %s evicts request %lld of this step",
+	for (int64_t i = 0; j->state == JOB_PREFILLING && i < in->b.single.n_prefill; i++)
+		CHECK(in->b.single.prefill[i] != j, "policy %s evicts request %lld of this step",
 		      in->policy_name, (long long)r->idx);
 	if (kind == PLAN_SWAP) {
 		int64_t blocks = job_blocks(in, j);
@@ -231,7 +241,7 @@ enum plan_result plan_restore(struct plan *p, const struct request *r)
 
 static void describe(const struct instance *in, struct step *step)
 {
-	const struct single *s = &in->single;
+	const struct single *s = &in->b.single;
 
 	*step = (struct step){.prefill_seq = s->n_prefill};
 	for (int64_t i = 0; i < s->n_prefill; i++) {
@@ -243,25 +253,46 @@ static void describe(const struct instance *in, struct step *step)
 		step->prefill_done_seq += j->done_tok + s->prefill_tok[i] == j->seq_tok;
 	}
 	if (s->decodes) {
-		step->decode_seq = in->decode_b;
-		step->decode_ctx = in->decode_ctx;
+		step->decode_seq = in->b.decode_b;
+		step->decode_ctx = in->b.decode_ctx;
 	}
+}
+
+/* Stages are servers, first in first out, each with its share of the step; nothing is fractional
+ * here: gaps are between ends of steps. */
+static void pass_stages(struct instance *in, struct single *s)
+{
+	int64_t stage_ns = round_ns(s->cost_ns / (double)in->pp);
+
+	s->end_ns = s->start_ns;
+	for (int64_t i = 0; i < in->pp; i++) {
+		if (in->stage_ns[i] > s->end_ns)
+			s->end_ns = in->stage_ns[i];
+		if (s->end_ns <=
+		    TIME_MAX_NS) /* beyond it, where the engine stops, nothing adds up */
+			s->end_ns += stage_ns;
+		in->stage_ns[i] = s->end_ns;
+	}
+	s->cost_ns = (double)(s->end_ns - s->start_ns);
 }
 
 static void start_single(struct instance *in, const struct plan *p)
 {
-	struct single *s = &in->single;
+	struct single *s = &in->b.single;
 
-	s->decodes = p->decode && in->decode_b > 0;
+	s->decodes = p->decode && in->b.decode_b > 0;
 	describe(in, &s->step);
 	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
 	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
-		s->cost_ns +=
-			(double)p->moved_blocks * (double)in->block_bytes * 1e9 / in->pcie_bytes_s;
+		s->cost_ns += (double)in->pp * ((double)p->moved_blocks * (double)in->block_bytes *
+						1e9 / in->pcie_bytes_s);
 	s->start_ns = p->now_ns;
-	s->end_ns = p->now_ns + round_ns(s->cost_ns);
-	in->run.active = false;
-	in->busy = in->in_single = true;
+	if (in->pp == 1)
+		s->end_ns = p->now_ns + round_ns(s->cost_ns);
+	else
+		pass_stages(in, s);
+	in->b.run.active = false;
+	in->b.busy = in->b.in_single = true;
 	in->stats.steps++;
 	in->stats.batch_sum += s->step.decode_seq + s->n_prefill;
 	stats_sum_add(&in->stats.kv_sum, in->kv.used);
@@ -279,9 +310,9 @@ static enum bound bound_of(const struct instance *in, const struct plan *p)
 					[PLAN_TOKENS] = BOUND_TOKENS,
 					[PLAN_HOST] = BOUND_KV};
 
-	bool fills_up = p->wait_ns >= 0 && in->running.n == 0; /* for others to arrive */
+	bool fills_up = p->wait_ns >= 0 && in->b.running.n == 0; /* for others to arrive */
 
-	if (queue_len(&in->waiting) + in->swapped.n == 0 || fills_up)
+	if (queue_len(&in->waiting) + in->b.swapped.n == 0 || fills_up)
 		return BOUND_ARRIVALS;
 	if (p->refused == PLAN_OK && in->bound != BOUND_ARRIVALS)
 		return in->bound;
@@ -295,21 +326,21 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 
 	instance_account_bound(in, now_ns);
 	instance_join_waiting(in);
-	in->single.n_prefill = 0;
-	in->plan_due = false;
+	in->b.single.n_prefill = 0;
+	in->b.plan_due = false;
 	in->policy->plan(in->state, &v, &p);
-	if (in->running.n == 0)
-		in->batch_padded = false;
+	if (in->b.running.n == 0)
+		in->b.batch_padded = false;
 	*wait_ns = p.wait_ns;
 	in->bound = bound_of(in, &p);
-	bool decodes = p.decode && in->decode_b > 0;
+	bool decodes = p.decode && in->b.decode_b > 0;
 
-	if (in->single.n_prefill > 0 || (decodes && p.moved_blocks > 0)) {
+	if (in->b.single.n_prefill > 0 || (decodes && (p.moved_blocks > 0 || in->pp > 1))) {
 		start_single(in, &p);
 	} else if (decodes) {
-		in->busy = true;
+		in->b.busy = true;
 		run_next(in, now_ns);
 	} else { /* nothing to compute: no step, even where everybody was swapped out */
-		in->run.active = false;
+		in->b.run.active = false;
 	}
 }

@@ -27,11 +27,11 @@ static int64_t piece_steps(const struct run *r)
 
 void run_set_limit(struct instance *in)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 	int64_t limit = piece_steps(r);
 
-	if (in->due.n > 0 && in->due.at[0].key - r->clock < limit)
-		limit = in->due.at[0].key - r->clock;
+	if (in->b.due.n > 0 && in->b.due.at[0].key - r->clock < limit)
+		limit = in->b.due.at[0].key - r->clock;
 	CHECK(limit >= r->done, "limit %lld, %lld steps done", (long long)limit,
 	      (long long)r->done);
 	r->limit = r->begun + kv_steps(&in->kv, r->clock + r->begun, limit - r->begun);
@@ -41,7 +41,7 @@ void run_set_limit(struct instance *in)
 /* Steps begun + 1 .. begun + n start: their blocks, and the sums over steps. */
 static void begin_steps(struct instance *in, int64_t n)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 
 	stats_sum_add(&in->stats.kv_sum, kv_grow(&in->kv, r->clock + r->begun, n));
 	in->stats.batch_sum += n * r->b;
@@ -52,36 +52,37 @@ static void begin_steps(struct instance *in, int64_t n)
 /* Steps done + 1 .. to end: tokens, contexts and gaps. */
 static void end_steps(struct instance *in, int64_t to)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 	int64_t first = r->done + 1, end_ns = to == r->limit ? r->limit_ns : run_end_ns(r, to);
 
-	in->clock += to - r->done;
-	in->decode_ctx += (to - r->done) * r->b;
+	in->b.clock += to - r->done;
+	in->b.decode_ctx += (to - r->done) * r->b;
 	if (instance_counts_gaps(in)) {
 		if (first == 1) {
-			in->decode_end_ns = to == 1 ? end_ns : run_end_ns(r, 1);
-			instance_first_gaps(in, r->start_ns, run_step_ns(r, 1), in->decode_end_ns);
+			in->b.decode_end_ns = to == 1 ? end_ns : run_end_ns(r, 1);
+			instance_first_gaps(in, r->start_ns, run_step_ns(r, 1),
+					    in->b.decode_end_ns);
 			first = 2;
 		}
 		if (first <= to) {
 			hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first,
-				     to, in->n_decoding);
-			gaps_run(&in->gaps, in->decode_end_ns, run_step_ns(r, to), end_ns);
+				     to, in->b.n_decoding);
+			gaps_run(&in->b.gaps, in->b.decode_end_ns, run_step_ns(r, to), end_ns);
 		}
 	}
-	in->decode_end_ns = end_ns;
+	in->b.decode_end_ns = end_ns;
 	r->done = to;
 }
 
 static void run_start(struct instance *in, int64_t now_ns)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 
 	*r = (struct run){.active = true,
 			  .start_ns = now_ns,
-			  .clock = in->clock,
-			  .b = in->decode_b,
-			  .ctx = in->decode_ctx,
+			  .clock = in->b.clock,
+			  .b = in->b.decode_b,
+			  .ctx = in->b.decode_ctx,
 			  .begun = 1};
 	in->executor->ops->decode(in->executor, r->b, r->ctx, &r->cost);
 	in->stats.steps++;
@@ -92,7 +93,7 @@ static void run_start(struct instance *in, int64_t now_ns)
 
 void run_next(struct instance *in, int64_t now_ns)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 
 	if (!r->active || r->done == piece_steps(r)) {
 		run_start(in, now_ns);
@@ -107,7 +108,7 @@ void run_next(struct instance *in, int64_t now_ns)
 
 bool run_continue(struct instance *in, int64_t now_ns)
 {
-	int64_t need = kv_need(&in->kv, in->clock);
+	int64_t need = kv_need(&in->kv, in->b.clock);
 
 	if (need > kv_free(&in->kv))
 		return false;
@@ -178,9 +179,9 @@ static int64_t steps_ended(const struct run *r, int64_t t_ns)
 
 void run_sync(struct instance *in, int64_t t_ns)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 
-	if (!r->active || in->in_single || !in->busy)
+	if (!r->active || in->b.in_single || !in->b.busy)
 		return;
 	int64_t done = steps_ended(r, t_ns);
 
@@ -194,16 +195,16 @@ void run_sync(struct instance *in, int64_t t_ns)
 
 void run_pass(struct instance *in, int64_t t_ns)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 
 	run_sync(in, t_ns);
-	if (in->busy && !in->in_single && r->begun == r->done && r->done < r->limit)
+	if (in->b.busy && !in->b.in_single && r->begun == r->done && r->done < r->limit)
 		begin_steps(in, 1);
 }
 
 void run_cut(struct instance *in, int64_t t_ns)
 {
-	struct run *r = &in->run;
+	struct run *r = &in->b.run;
 	int64_t end_ns, j = reach(r, r->done, t_ns, &end_ns);
 
 	if (j == r->done && r->begun > j &&

@@ -46,7 +46,7 @@ void samples_add(struct sim *s, const struct instance *in)
 	*last = s->now_ns;
 	s->samples[s->n_samples++] = (struct sample){.t_ns = s->now_ns,
 						     .instance = in->index,
-						     .running = in->running.n,
+						     .running = instance_running(in),
 						     .waiting = queue_len(&in->waiting),
 						     .kv_blocks = in->kv.used};
 }

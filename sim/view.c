@@ -8,12 +8,12 @@ int64_t view_now(const struct view *v)
 
 bool view_idle(const struct view *v)
 {
-	return v->in->running.n == 0;
+	return v->in->b.running.n == 0;
 }
 
 int64_t view_running(const struct view *v)
 {
-	return v->in->running.n;
+	return v->in->b.running.n;
 }
 
 int64_t view_waiting(const struct view *v)
@@ -28,16 +28,16 @@ const struct request *view_head(const struct view *v)
 
 const struct request *view_last(const struct view *v)
 {
-	return request_of(v->in->running.last);
+	return request_of(v->in->b.running.last);
 }
 
 const struct request *view_partial(const struct view *v)
 {
 	const struct job *found = NULL;
-	int64_t left = v->in->n_partial;
+	int64_t left = v->in->b.n_partial;
 
 	/* from the end: the partly prefilled ones are nearly always the last */
-	for (const struct job *j = v->in->running.last; j && left > 0; j = j->prev) {
+	for (const struct job *j = v->in->b.running.last; j && left > 0; j = j->prev) {
 		if (j->state == JOB_PREFILLING) {
 			found = j;
 			left--;
@@ -48,7 +48,7 @@ const struct request *view_partial(const struct view *v)
 
 const struct request *view_swapped(const struct view *v)
 {
-	return request_of(v->in->swapped.first);
+	return request_of(v->in->b.swapped.first);
 }
 
 int64_t view_rest(const struct view *v, const struct request *r)

@@ -36,10 +36,10 @@ static void put_instance(struct places *p, const struct instance *in)
 		CHECK(p->at[i]->state == JOB_WAITING && p->at[i]->blocks == 0,
 		      "a waiting request in state %d with %lld blocks", (int)p->at[i]->state,
 		      (long long)p->at[i]->blocks);
-	put_list(p, &in->running);
-	put_list(p, &in->swapped);
-	put_list(p, &in->joining);
-	put_list(p, &in->held.deferred);
+	put_list(p, &in->b.running);
+	put_list(p, &in->b.swapped);
+	put_list(p, &in->b.joining);
+	put_list(p, &in->b.held.deferred);
 	CHECK(p->n - from == instance_outstanding(in), "%lld requests at instance %d, not %lld",
 	      (long long)(p->n - from), in->index, (long long)instance_outstanding(in));
 }
@@ -100,10 +100,10 @@ static void check_decode_seats(const struct sim *s, const struct moving *m)
 
 	for (uint32_t i = s->n_entry; i < s->n; i++) {
 		const struct instance *in = &s->instances[i];
-		int64_t n = in->running.n + in->joining.n + in->inbound;
+		int64_t n = in->b.running.n + in->b.joining.n + in->b.inbound;
 
 		CHECK(n <= seats, "%lld requests on %lld seats", (long long)n, (long long)seats);
-		inbound += in->inbound;
+		inbound += in->b.inbound;
 	}
 	CHECK(inbound == m->pulled, "%lld inbound, %lld pulled", (long long)inbound,
 	      (long long)m->pulled);

@@ -29,18 +29,18 @@ struct found {
 /* Decode steps that go on now: their blocks are taken, their tokens are not there yet. */
 static int64_t going_on(const struct instance *in)
 {
-	if (in->in_single)
-		return in->single.decodes;
-	return in->busy ? in->run.begun - in->run.done : 0;
+	if (in->b.in_single)
+		return in->b.single.decodes;
+	return in->b.busy ? in->b.run.begun - in->b.run.done : 0;
 }
 
 static int64_t tok_in_step(const struct instance *in, const struct job *j)
 {
 	int64_t tok = 0;
 
-	for (int64_t i = 0; in->in_single && i < in->single.n_prefill; i++)
-		if (in->single.prefill[i] == j)
-			tok += in->single.prefill_tok[i];
+	for (int64_t i = 0; in->b.in_single && i < in->b.single.n_prefill; i++)
+		if (in->b.single.prefill[i] == j)
+			tok += in->b.single.prefill_tok[i];
 	return tok;
 }
 
@@ -52,7 +52,7 @@ static int64_t slots(const struct instance *in, const struct job *j)
 	int64_t steps = going_on(in);
 
 	AT_MOST(steps, 1);
-	return j->req.prompt_tok + j->gen_tok + (in->clock - j->join_clock) - 1 + steps +
+	return j->req.prompt_tok + j->gen_tok + (in->b.clock - j->join_clock) - 1 + steps +
 	       j->prepaid;
 }
 
@@ -68,11 +68,11 @@ static int64_t blocks_of(const struct instance *in, const struct job *j)
 
 static void check_decoding(const struct instance *in, const struct job *j)
 {
-	int64_t gen = j->gen_tok + in->clock - j->join_clock;
+	int64_t gen = j->gen_tok + in->b.clock - j->join_clock;
 
-	EQUAL(in->due.at[j->heap_pos].job == j, true);
-	AT_MOST(in->clock + 1, in->due.at[j->heap_pos].key);
-	AT_MOST(in->due.at[j->heap_pos].key, in->clock + j->stop_tok - gen);
+	EQUAL(in->b.due.at[j->heap_pos].job == j, true);
+	AT_MOST(in->b.clock + 1, in->b.due.at[j->heap_pos].key);
+	AT_MOST(in->b.due.at[j->heap_pos].key, in->b.clock + j->stop_tok - gen);
 	AT_MOST(1, gen);
 	AT_MOST(gen + 1, j->stop_tok);
 }
@@ -82,7 +82,7 @@ static void check_running(const struct instance *in, struct found *f)
 	int64_t before = -1;
 
 	*f = (struct found){0};
-	for (const struct job *j = in->running.first; j; j = j->next) {
+	for (const struct job *j = in->b.running.first; j; j = j->next) {
 		EQUAL(j->state == JOB_PREFILLING || j->state == JOB_DECODING, true);
 		EQUAL(j->instance, in->index);
 		AT_MOST(before + 1, j->admit_seq);
@@ -96,14 +96,14 @@ static void check_running(const struct instance *in, struct found *f)
 		check_decoding(in, j);
 		f->decoding++;
 		f->growers += !j->reserved;
-		f->ctx += j->req.prompt_tok + j->gen_tok + (in->clock - j->join_clock);
+		f->ctx += j->req.prompt_tok + j->gen_tok + (in->b.clock - j->join_clock);
 	}
-	EQUAL(in->running.n, f->n);
-	EQUAL(in->n_partial, f->partial);
-	EQUAL(in->n_decoding, f->decoding);
-	EQUAL(in->due.n, f->decoding);
-	EQUAL(in->kv.growers, f->growers);
-	AT_MOST(f->n + in->held.n, in->seats);
+	EQUAL(in->b.running.n, f->n);
+	EQUAL(in->b.n_partial, f->partial);
+	EQUAL(in->b.n_decoding, f->decoding);
+	EQUAL(in->b.due.n, f->decoding);
+	EQUAL(in->kv.growth.growers, f->growers);
+	AT_MOST(f->n + in->b.held.n, in->seats);
 }
 
 /* How many grow at each offset in their last block. */
@@ -114,43 +114,44 @@ static void check_offsets(const struct instance *in)
 	for (int64_t at = 0; at < b; at++) {
 		int64_t n = 0;
 
-		for (const struct job *j = in->running.first; j; j = j->next) {
+		for (const struct job *j = in->b.running.first; j; j = j->next) {
 			int64_t held = j->req.prompt_tok + j->gen_tok - 1 - j->join_clock;
 
 			n += j->state == JOB_DECODING && !j->reserved && ((held % b) + b) % b == at;
 		}
-		EQUAL(in->kv.grow[at], n);
+		EQUAL(in->kv.growth.grow[at], n);
 		sum += n;
 	}
-	EQUAL(in->kv.growers, sum);
+	EQUAL(in->kv.growth.growers, sum);
 }
 
 /* Those that are done count on in a padded batch, with contexts from the padded prompt. */
 static void check_batch(struct audit_batch *b, const struct instance *in, const struct found *f)
 {
 	if (!b->on) {
-		*b = (struct audit_batch){.on = true, .n = f->n, .clock = in->clock};
+		*b = (struct audit_batch){.on = true, .n = f->n, .clock = in->b.clock};
 		b->blocks = f->blocks;
-		EQUAL(in->held.n, 0);
-		if (in->running.first)
-			b->pad_tok = in->running.first->req.prompt_tok + in->running.first->pad_tok;
+		EQUAL(in->b.held.n, 0);
+		if (in->b.running.first)
+			b->pad_tok =
+				in->b.running.first->req.prompt_tok + in->b.running.first->pad_tok;
 	}
-	for (const struct job *j = in->running.first; j; j = j->next)
+	for (const struct job *j = in->b.running.first; j; j = j->next)
 		EQUAL(j->req.prompt_tok + j->pad_tok, b->pad_tok);
-	EQUAL(f->n + in->held.n, b->n);
-	EQUAL(f->blocks + in->held.blocks, b->blocks);
+	EQUAL(f->n + in->b.held.n, b->n);
+	EQUAL(f->blocks + in->b.held.blocks, b->blocks);
 	if (f->partial > 0) {
 		EQUAL(f->partial, b->n);
-		EQUAL(in->decode_b, 0);
+		EQUAL(in->b.decode_b, 0);
 		return;
 	}
-	EQUAL(in->decode_b, b->n);
-	EQUAL(in->decode_ctx, b->n * (b->pad_tok + 1 + in->clock - b->clock));
+	EQUAL(in->b.decode_b, b->n);
+	EQUAL(in->b.decode_ctx, b->n * (b->pad_tok + 1 + in->b.clock - b->clock));
 }
 
 static void check_single(const struct instance *in)
 {
-	const struct single *s = &in->single;
+	const struct single *s = &in->b.single;
 	int64_t tok = 0, computed = 0, pairs2 = 0, whole = 0;
 
 	for (int64_t i = 0; i < s->n_prefill; i++) {
@@ -168,30 +169,30 @@ static void check_single(const struct instance *in)
 	EQUAL(s->step.prefill_seq, s->n_prefill);
 	EQUAL(s->step.prefill_done_seq, whole);
 	EQUAL((int64_t)(2 * s->step.prefill_pairs), pairs2);
-	EQUAL(s->step.decode_seq, s->decodes ? in->decode_b : 0);
-	EQUAL(s->step.decode_ctx, s->decodes ? in->decode_ctx : 0);
-	AT_MOST(tok + (s->decodes ? in->n_decoding : 0), in->step_tok);
+	EQUAL(s->step.decode_seq, s->decodes ? in->b.decode_b : 0);
+	EQUAL(s->step.decode_ctx, s->decodes ? in->b.decode_ctx : 0);
+	AT_MOST(tok + (s->decodes ? in->b.n_decoding : 0), in->step_tok);
 	AT_MOST(s->start_ns, s->end_ns);
 }
 
 static void check_step(const struct instance *in)
 {
-	const struct run *r = &in->run;
+	const struct run *r = &in->b.run;
 
-	if (in->in_single) {
-		EQUAL(in->busy, true);
+	if (in->b.in_single) {
+		EQUAL(in->b.busy, true);
 		EQUAL(r->active, false);
 		check_single(in);
-	} else if (in->busy || r->active) {
+	} else if (in->b.busy || r->active) {
 		EQUAL(r->active, true);
-		EQUAL(r->b, in->decode_b);
-		EQUAL(r->ctx + r->done * r->b, in->decode_ctx);
-		EQUAL(r->clock + r->done, in->clock);
-		EQUAL(in->n_partial, 0);
+		EQUAL(r->b, in->b.decode_b);
+		EQUAL(r->ctx + r->done * r->b, in->b.decode_ctx);
+		EQUAL(r->clock + r->done, in->b.clock);
+		EQUAL(in->b.n_partial, 0);
 		AT_MOST(r->done, r->begun);
 		AT_MOST(r->begun, r->limit);
-		if (in->busy)
-			AT_MOST(in->n_decoding, in->step_tok);
+		if (in->b.busy)
+			AT_MOST(in->b.n_decoding, in->step_tok);
 	}
 }
 
@@ -199,7 +200,7 @@ static void check_swapped(const struct instance *in)
 {
 	int64_t host = 0, n = 0, before = -1;
 
-	for (const struct job *j = in->swapped.first; j; j = j->next) {
+	for (const struct job *j = in->b.swapped.first; j; j = j->next) {
 		EQUAL(j->state, JOB_SWAPPED);
 		EQUAL(j->instance, in->index);
 		AT_MOST(before + 1, j->admit_seq);
@@ -207,7 +208,7 @@ static void check_swapped(const struct instance *in)
 		host += j->blocks;
 		n++;
 	}
-	EQUAL(in->swapped.n, n);
+	EQUAL(in->b.swapped.n, n);
 	EQUAL(in->kv.host_used, host);
 	AT_MOST(host, in->kv.host_total);
 }
@@ -215,18 +216,18 @@ static void check_swapped(const struct instance *in)
 /* Everybody that decodes is in one group of last tokens, or joined late. */
 static void check_gaps(const struct instance *in)
 {
-	int64_t n = in->n_late, prepaid = 0;
+	int64_t n = in->b.n_late, prepaid = 0;
 
-	for (int64_t i = 0; i < in->n_late; i++) {
-		EQUAL(in->late[i]->state, JOB_DECODING);
-		prepaid += in->late[i]->prepaid;
+	for (int64_t i = 0; i < in->b.n_late; i++) {
+		EQUAL(in->b.late[i]->state, JOB_DECODING);
+		prepaid += in->b.late[i]->prepaid;
 	}
-	EQUAL(in->prepaid, prepaid);
+	EQUAL(in->b.prepaid, prepaid);
 	if (!instance_counts_gaps(in))
 		return;
-	for (int64_t i = 0; i < in->gaps.n_groups; i++)
-		n += in->gaps.group[i].n;
-	EQUAL(n, in->n_decoding);
+	for (int64_t i = 0; i < in->b.gaps.n_groups; i++)
+		n += in->b.gaps.group[i].n;
+	EQUAL(n, in->b.n_decoding);
 }
 
 int64_t audit_instance(struct audit *a, const struct instance *in)
@@ -240,16 +241,16 @@ int64_t audit_instance(struct audit *a, const struct instance *in)
 	check_swapped(in);
 	check_gaps(in);
 	check_step(in);
-	if (in->batch_padded) {
+	if (in->b.batch_padded) {
 		check_batch(batch, in, &f);
 	} else {
 		batch->on = false;
-		EQUAL(in->held.n + in->held.blocks + in->held.deferred.n, 0);
-		EQUAL(in->decode_b, f.decoding);
-		EQUAL(in->decode_ctx, f.ctx);
+		EQUAL(in->b.held.n + in->b.held.blocks + in->b.held.deferred.n, 0);
+		EQUAL(in->b.decode_b, f.decoding);
+		EQUAL(in->b.decode_ctx, f.ctx);
 	}
-	own = f.blocks + in->held.blocks;
-	for (const struct job *j = in->joining.first; j; j = j->next)
+	own = f.blocks + in->b.held.blocks;
+	for (const struct job *j = in->b.joining.first; j; j = j->next)
 		own += j->blocks;
 	AT_MOST(own, in->kv.used);
 	AT_MOST(in->kv.used, in->kv.total);
