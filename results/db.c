@@ -78,6 +78,8 @@ int db_owner(sqlite3 *db, enum db_owner *owner)
 			*owner = DB_OURS;
 		else if (id == DB_APPLICATION_ID && version > DB_SCHEMA_VERSION)
 			*owner = DB_NEWER;
+		else if (id == DB_APPLICATION_ID && version > 0)
+			*owner = DB_OLDER;
 		else if (id == 0 && version == 0 && sqlite3_column_int(s, 2) == 0)
 			*owner = DB_EMPTY;
 		else
@@ -92,6 +94,11 @@ int db_refuse(const char *path, enum db_owner owner, struct err *e)
 		return err_set(e,
 			       "%s: written by a newer omnibus: its schema is above version %d, "
 			       "the one known here; take another file or the newer program",
+			       path, DB_SCHEMA_VERSION);
+	if (owner == DB_OLDER)
+		return err_set(e,
+			       "%s: written by an older omnibus: its schema is below version %d, "
+			       "the one known here; take another file, or make its runs again",
 			       path, DB_SCHEMA_VERSION);
 	return err_set(e, "%s: a database of another program, not of omnibus; take another file",
 		       path);

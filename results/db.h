@@ -11,11 +11,12 @@
 #include "sim/err.h"
 
 /* As schema.sql sets them. */
-enum { DB_APPLICATION_ID = 0x6f6d6e69, DB_SCHEMA_VERSION = 1 };
+enum { DB_APPLICATION_ID = 0x6f6d6e69, DB_SCHEMA_VERSION = 2 };
 
 enum db_owner {
 	DB_EMPTY, /* no tables: ours to fill */
 	DB_OURS,
+	DB_OLDER, /* ours, of an earlier schema */
 	DB_NEWER, /* ours, of a schema this program does not know */
 	DB_FOREIGN,
 };
@@ -46,6 +47,12 @@ int db_exec(sqlite3 *db, const char *sql);
 
 /* Prepares; what fails here other than by the file's fault is a broken invariant. SQLite's code. */
 int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
+
+/*
+ * Opens a results file that exists to read it: its content stays as it is, and nothing is left
+ * beside it. NULL and a sentence: not there, not ours, of another schema, or without a run yet.
+ */
+sqlite3 *db_open_to_read(const char *path, struct err *e);
 
 /* Whose file it is; SQLite's code. */
 int db_owner(sqlite3 *db, enum db_owner *owner);

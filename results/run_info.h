@@ -28,6 +28,7 @@ struct run_info {
 	int64_t too_long_rejected, too_long_truncated;
 	char max_tokens[24];
 	int64_t kv_blocks, block_tok, kv_token_bytes;
+	int64_t weights_bytes, usable_bytes, decode_instances, decode_kv_blocks;
 	double utilization;
 	int64_t reserve_bytes;
 	double slo_ttft_s, slo_tpot_s, slo_e2e_s, slo_maxgap_s;

@@ -8,7 +8,7 @@
 -- seconds, rates in _rps are a second. NULL: not known, not asked for, or it did not come to that.
 
 PRAGMA application_id = 1869442665; -- "omni"
-PRAGMA user_version = 1;            -- of this schema
+PRAGMA user_version = 2;            -- of this schema
 
 -- One row a run: every setting, so that it can be repeated.
 CREATE TABLE run (
@@ -51,6 +51,10 @@ CREATE TABLE run (
 	kv_blocks INTEGER,           -- KV blocks of an instance
 	block_tok INTEGER,           -- slots of a block, tokens
 	kv_token_bytes INTEGER,      -- KV bytes a token, on one device
+	weights_bytes INTEGER,       -- of the model, on one device
+	usable_bytes INTEGER,        -- memory of one device that weights, reserve and KV may take
+	decode_instances INTEGER,    -- disaggregated: of the instances, the last so many decode
+	decode_kv_blocks INTEGER,    -- and this is their pool; kv_blocks is that of the others
 	utilization REAL,            -- --utilization, share of the device memory used
 	reserve_bytes INTEGER,       -- --reserve, kept for activations
 	slo_ttft_s REAL,             -- --slo targets; NULL: none
@@ -137,6 +141,24 @@ CREATE TABLE sample (
 	kv_blocks INTEGER            -- KV blocks in use
 );
 CREATE INDEX sample_time ON sample(run_id, instance, t_ns);
+
+-- The steps of a run made with --steps, in the order in which they ended. A run of decode steps of
+-- the same requests is one row.
+CREATE TABLE step (
+	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+	instance INTEGER NOT NULL,
+	batch INTEGER NOT NULL,      -- of a pipeline, from 0; 0 without one
+	start_ns INTEGER NOT NULL,   -- of the first of them
+	end_ns INTEGER NOT NULL,     -- of the last of them
+	steps INTEGER NOT NULL,      -- equal decode steps; 1 for any other
+	kind TEXT NOT NULL,          -- prefill, decode or mixed
+	prefill_tok INTEGER NOT NULL,-- prompt tokens computed, padding included
+	decode_seq INTEGER NOT NULL, -- sequences that decode a token in each step
+	decode_ctx INTEGER NOT NULL, -- their contexts in the first step, tokens
+	kv_blocks INTEGER NOT NULL,  -- KV blocks in use in the first step
+	moved_bytes INTEGER NOT NULL -- KV swapped out and in, on one device
+);
+CREATE INDEX step_time ON step(run_id, start_ns);
 
 -- Log-linear histograms, the bins that are not empty. itl is always there.
 CREATE TABLE histogram (

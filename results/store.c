@@ -4,7 +4,7 @@
 
 #include "results/db.h"
 
-enum insert { INSERT_REQUEST, INSERT_SAMPLE, INSERT_BIN, N_INSERTS };
+enum insert { INSERT_REQUEST, INSERT_SAMPLE, INSERT_STEP, INSERT_BIN, N_INSERTS };
 
 /* The tables of rows that spill, and how they come into the file: ?1 is the id of the run. */
 static const struct spill {
@@ -24,6 +24,11 @@ static const struct spill {
 			   .columns = "t_ns,instance,running,waiting,kv_blocks",
 			   .order = "rowid",
 			   .n_columns = 5},
+	[INSERT_STEP] = {.table = "step",
+			 .columns = "instance,batch,start_ns,end_ns,steps,kind,prefill_tok,"
+				    "decode_seq,decode_ctx,kv_blocks,moved_bytes",
+			 .order = "rowid",
+			 .n_columns = 11},
 	[INSERT_BIN] = {.table = "histogram",
 			.columns = "metric,low_ns,high_ns,count",
 			.order = "metric, low_ns",
@@ -170,6 +175,26 @@ int store_sample(struct store *s, const struct sample *p, struct err *e)
 	sqlite3_bind_int64(insert, 4, p->waiting);
 	sqlite3_bind_int64(insert, 5, p->kv_blocks);
 	return spill_row(s, INSERT_SAMPLE, e);
+}
+
+int store_step(struct store *s, const struct step_row *r, struct err *e)
+{
+	static const char *const kinds[] = {
+		[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode", [STEP_MIXED] = "mixed"};
+	sqlite3_stmt *insert = s->inserts[INSERT_STEP];
+
+	sqlite3_bind_int64(insert, 1, r->instance);
+	sqlite3_bind_int64(insert, 2, r->batch);
+	sqlite3_bind_int64(insert, 3, r->start_ns);
+	sqlite3_bind_int64(insert, 4, r->end_ns);
+	sqlite3_bind_int64(insert, 5, r->steps);
+	sqlite3_bind_text(insert, 6, kinds[r->kind], -1, SQLITE_STATIC);
+	sqlite3_bind_int64(insert, 7, r->prefill_tok);
+	sqlite3_bind_int64(insert, 8, r->decode_seq);
+	sqlite3_bind_int64(insert, 9, r->decode_ctx);
+	sqlite3_bind_int64(insert, 10, r->kv_blocks);
+	sqlite3_bind_int64(insert, 11, r->moved_bytes);
+	return spill_row(s, INSERT_STEP, e);
 }
 
 int store_bin(struct store *s, const struct histogram_bin *b, struct err *e)

@@ -30,6 +30,15 @@ struct sample {
 	int64_t t_ns, instance, running, waiting, kv_blocks;
 };
 
+enum step_kind { STEP_PREFILL, STEP_DECODE, STEP_MIXED };
+
+/* A step that has ended, or a run of `steps` equal decode steps; counts are of the first. */
+struct step_row {
+	int64_t instance, batch, start_ns, end_ns, steps;
+	enum step_kind kind;
+	int64_t prefill_tok, decode_seq, decode_ctx, kv_blocks, moved_bytes;
+};
+
 /* One bin of a histogram: values in [low_ns, high_ns). */
 struct histogram_bin {
 	const char *metric; /* "itl", "ttft", ... */
@@ -43,6 +52,7 @@ struct store; /* one run being stored, with a connection of its own; one thread 
 struct store *store_open(const char *path, struct err *e);
 int store_record(struct store *s, const struct record *r, struct err *e);
 int store_sample(struct store *s, const struct sample *p, struct err *e);
+int store_step(struct store *s, const struct step_row *r, struct err *e);
 int store_bin(struct store *s, const struct histogram_bin *b, struct err *e);
 
 /*

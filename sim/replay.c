@@ -224,13 +224,18 @@ static void fill_memory_info(const struct replay *r, const struct resources *res
 			     struct run_info *i)
 {
 	const struct run_options *o = r->options;
-	bool budget = o->has_model && o->has_device && !res->budget[0].overridden;
+	bool both = o->has_model && o->has_device, budget = both && !res->budget[0].overridden;
+	bool split = r->choice->disaggregated;
 
 	i->kv_blocks = given_int(res->budget[0].blocks);
 	i->block_tok = o->memory.block_tok;
 	i->kv_token_bytes =
 		o->has_model ? model_kv_token_bytes(&o->model, o->memory.tp, o->memory.kv_bits)
 			     : FIELD_NULL_INT;
+	i->weights_bytes = both ? res->budget[0].weights_bytes : FIELD_NULL_INT;
+	i->usable_bytes = both ? res->budget[0].usable_bytes : FIELD_NULL_INT;
+	i->decode_instances = split ? r->choice->shape.decode : FIELD_NULL_INT;
+	i->decode_kv_blocks = split ? given_int(res->budget[1].blocks) : FIELD_NULL_INT;
 	i->utilization = budget ? o->memory.utilization : NAN;
 	i->reserve_bytes = budget ? res->budget[0].reserve_bytes : FIELD_NULL_INT;
 }

@@ -121,6 +121,17 @@ static void test_rows(void **state)
 			      .status = RECORD_REJECTED};
 	struct sample p = {.t_ns = 1, .instance = 2, .running = 3, .waiting = 4, .kv_blocks = 5};
 	struct histogram_bin b = {"itl", 1.5, 2.5, 9};
+	struct step_row step = {.instance = 1,
+				.batch = 2,
+				.start_ns = 3,
+				.end_ns = 4,
+				.steps = 5,
+				.kind = STEP_MIXED,
+				.prefill_tok = 6,
+				.decode_seq = 7,
+				.decode_ctx = 8,
+				.kv_blocks = 9,
+				.moved_bytes = 10};
 
 	(void)state;
 	assert_non_null(s);
@@ -130,8 +141,16 @@ static void test_rows(void **state)
 	assert_fine(store_sample(s, &p, &e), e);
 	assert_fine(store_sample(s, &p, &e), e); /* two looks at the same time */
 	assert_fine(store_bin(s, &b, &e), e);
+	assert_fine(store_step(s, &step, &e), e);
+	step.kind = STEP_PREFILL;
+	assert_fine(store_step(s, &step, &e), e);
+	step.kind = STEP_DECODE;
+	assert_fine(store_step(s, &step, &e), e);
 	assert_fine(store_commit(s, &info, &sum, "", 0, &e), e);
 	store_close(s);
+	assert_query(path, "SELECT * FROM step",
+		     "1|1|2|3|4|5|mixed|6|7|8|9|10;1|1|2|3|4|5|prefill|6|7|8|9|10;"
+		     "1|1|2|3|4|5|decode|6|7|8|9|10");
 	assert_query(path, "SELECT * FROM request",
 		     "1|0|5||||7|8|0|0|||rejected;1|1|10|11|12|16|100|3|0|0|0|2.5|completed");
 	assert_query(path, "SELECT * FROM sample", "1|1|2|3|4|5;1|1|2|3|4|5");
@@ -311,8 +330,10 @@ static void test_files_that_are_not_ours(void **state)
 	assert_non_null(s);
 	store_close(s);
 	sqlite3_close(db_create(newer, &e));
-	assert_query(newer, "PRAGMA user_version = 2", "");
+	assert_query(newer, "PRAGMA user_version = 1000", "");
 	refuse(newer, "newer omnibus");
+	assert_query(newer, "PRAGMA user_version = 1", "");
+	refuse(newer, "an older omnibus");
 }
 
 /* Permissions are checked as a user who has to keep to them. The exit code says what went wrong. */
