@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 /* A config.json is a few KiB; weights given by mistake are not read into memory. */
-enum { FILE_MAX = 4 << 20, PATH_TEXT_MAX = 1024 };
+enum { FILE_MAX = 4 << 20 };
 
 void config_fail(struct config *c, const char *fmt, ...)
 {
@@ -83,6 +83,23 @@ bool config_bool_or(struct config *c, const char *key, bool init)
 	return json_is_true(v);
 }
 
+double config_real(struct config *c, const char *key, double min, double max, bool required,
+		   double init)
+{
+	const json_t *v = find(c, key);
+	if (!v && !required)
+		return init;
+	if (!v)
+		config_fail(c, "%s is missing: it must be a number from %g to %g", key, min, max);
+	else if (!json_is_number(v))
+		config_fail(c, "%s is %s: it must be a number from %g to %g", key, type_name(v),
+			    min, max);
+	double n = json_number_value(v);
+	if (!(n >= min && n <= max))
+		config_fail(c, "%s is %g: it must be from %g to %g", key, n, min, max);
+	return c->failed ? 0 : n;
+}
+
 const char *config_text(struct config *c, const char *key)
 {
 	const json_t *v = find(c, key);
@@ -91,8 +108,13 @@ const char *config_text(struct config *c, const char *key)
 	return json_string_value(v);
 }
 
-/* "a/b/config.json" is "b", "a/b.json" is "b". */
-static void name_from_path(struct model *m, const char *path)
+bool config_is_path(const char *name)
+{
+	size_t len = strlen(name);
+	return strchr(name, '/') || (len > 5 && strcmp(name + len - 5, ".json") == 0);
+}
+
+void config_name(char *name, size_t size, const char *path)
 {
 	const char *end = strrchr(path, '/');
 	const char *start = end ? end + 1 : path;
@@ -107,51 +129,66 @@ static void name_from_path(struct model *m, const char *path)
 			end = start + strlen(start);
 	}
 	size_t len = (size_t)(end - start);
-	if (len >= sizeof(m->name))
-		len = sizeof(m->name) - 1;
-	memcpy(m->name, start, len);
-	m->name[len] = '\0';
+	if (len >= size)
+		len = size - 1;
+	memcpy(name, start, len);
+	name[len] = '\0';
 }
 
 /* A folder stands for the config.json in it. */
-static int find_file(const char *path, char *file, size_t size, struct err *e)
+static int find_file(struct config_file *f, const char *path, const char *what, struct err *e)
 {
 	struct stat st;
-	int n = snprintf(file, size, "%s", path);
+	int n = snprintf(f->path, sizeof(f->path), "%s", path);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		n = snprintf(file, size, "%s/config.json", path);
-	if (n < 0 || (size_t)n >= size)
-		return err_set(e, "the path of a model's config.json is longer than %zu bytes",
-			       size - 1);
-	if (stat(file, &st) != 0)
-		return err_set(e, "cannot read the model config %.700s: %s", file, strerror(errno));
+		n = snprintf(f->path, sizeof(f->path), "%s/config.json", path);
+	if (n < 0 || (size_t)n >= sizeof(f->path))
+		return err_set(e, "the path of a %s's config.json is longer than %zu bytes", what,
+			       sizeof(f->path) - 1);
+	if (stat(f->path, &st) != 0)
+		return err_set(e, "cannot read the %s config %.700s: %s", what, f->path,
+			       strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, "%.700s is not a regular file: a model is a config.json", file);
+		return err_set(e, "%.700s is not a regular file: a %s is a JSON file", f->path,
+			       what);
 	if (st.st_size > FILE_MAX)
-		return err_set(e, "%.700s has %lld bytes, too many for a config.json", file,
-			       (long long)st.st_size);
+		return err_set(e, "%.700s has %lld bytes, too many for the JSON file of a %s",
+			       f->path, (long long)st.st_size, what);
 	return 0;
+}
+
+int config_open(struct config_file *f, const char *path, const char *what, struct err *e)
+{
+	if (find_file(f, path, what, e))
+		return -1;
+	json_error_t at;
+	f->root = json_load_file(f->path, JSON_REJECT_DUPLICATES, &at);
+	if (!f->root)
+		return err_set(e, "%.400s:%d:%d: not valid JSON: %s", f->path, at.line, at.column,
+			       at.text);
+	f->config = (struct config){.root = f->root, .path = f->path, .e = e};
+	if (!json_is_object(f->root))
+		config_fail(&f->config, "the file holds %s: it must be an object",
+			    type_name(f->root));
+	return 0;
+}
+
+int config_close(struct config_file *f)
+{
+	json_decref(f->root);
+	return f->config.failed ? -1 : 0;
 }
 
 int model_config_load(struct model *m, const char *path, struct err *e)
 {
-	char file[PATH_TEXT_MAX];
-	if (find_file(path, file, sizeof(file), e))
-		return -1;
-	json_error_t at;
-	json_t *root = json_load_file(file, JSON_REJECT_DUPLICATES, &at);
-	if (!root)
-		return err_set(e, "%.400s:%d:%d: not valid JSON: %s", file, at.line, at.column,
-			       at.text);
-	struct config c = {.root = root, .path = file, .e = e};
+	struct config_file file;
 	struct model read = {.dtype_bytes = 0};
-	name_from_path(&read, file);
-	if (json_is_object(root))
-		family_read(&c, &read);
-	else
-		config_fail(&c, "the file holds %s: it must be an object", type_name(root));
-	json_decref(root);
-	if (c.failed)
+	if (config_open(&file, path, "model", e))
+		return -1;
+	config_name(read.name, sizeof(read.name), file.path);
+	if (!file.config.failed)
+		family_read(&file.config, &read);
+	if (config_close(&file))
 		return -1;
 	*m = read;
 	return 0;

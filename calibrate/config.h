@@ -1,6 +1,6 @@
 /*
- * config.h: reads values out of a Hugging Face config.json by key, with one sentence for each
- * mistake. Used by config.c and family.c alone.
+ * config.h: reads values out of a JSON object by key, with one sentence for each mistake: a Hugging
+ * Face config.json, or a device of the user's own.
  *
  * The first failure stays: later reads do nothing but give zero, so that a caller checks once.
  */
@@ -17,6 +17,24 @@ struct config {
 	bool failed;
 };
 
+enum { CONFIG_PATH_MAX = 1024 };
+
+struct config_file {
+	struct config config;
+	json_t *root;
+	char path[CONFIG_PATH_MAX];
+};
+
+/* Whether a name is a path: it contains a "/" or ends with ".json". */
+bool config_is_path(const char *name);
+/* Reads a file (a folder stands for the config.json in it) that holds one object, called a `what`
+ * in the sentence. */
+int config_open(struct config_file *f, const char *path, const char *what, struct err *e);
+/* -1: one of the reads failed, the sentence is set. In any case nothing is left to release. */
+int config_close(struct config_file *f);
+/* A name from a path: "a/b/config.json" is "b", "a/b.json" is "b". */
+void config_name(char *name, size_t size, const char *path);
+
 /* Fails with "PATH: " and the sentence. */
 void config_fail(struct config *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -28,6 +46,9 @@ int64_t config_int(struct config *c, const char *key, int64_t max);
 /* The same, or `init` where it is absent; min is 0 or 1. */
 int64_t config_int_or(struct config *c, const char *key, int64_t min, int64_t max, int64_t init);
 bool config_bool_or(struct config *c, const char *key, bool init);
+/* A number in [min, max]; where it is absent `init`, unless it is required. */
+double config_real(struct config *c, const char *key, double min, double max, bool required,
+		   double init);
 /* Borrowed; NULL where absent. */
 const char *config_text(struct config *c, const char *key);
 

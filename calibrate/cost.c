@@ -74,11 +74,11 @@ static double predict_step_ns(const struct executor *x, const struct step *s)
 	return base_ns(c, s) + c->ctx_ns * (double)s->decode_ctx;
 }
 
-static void predict_decode(const struct executor *x, int64_t b, int64_t ctx, struct decode_cost *d)
+static void predict_decode(const struct executor *x, const struct decode_batch *b,
+			   struct decode_cost *d)
 {
-	(void)ctx;
 	const struct cost *c = cost_of(x);
-	const struct step s = {.decode_seq = b};
+	const struct step s = {.decode_seq = b->seq};
 	d->step_ns = base_ns(c, &s);
 	d->ctx_ns = c->ctx_ns;
 	d->window_ns = 0;
@@ -186,7 +186,7 @@ static void set_reduce(struct build *b)
 	if (b->tp == 1)
 		return;
 	b->reduce_ns = calls * b->d->link_latency_ns;
-	b->reduce_tok_ns = calls * 2 * (tp - 1) / tp * bytes / b->d->link_bytes_s * 1e9;
+	b->reduce_tok_ns = calls * 2 * (tp - 1) / tp * bytes / device_node_bytes_s(b->d) * 1e9;
 }
 
 static void set_attention(const struct build *b, int64_t kv_bits)

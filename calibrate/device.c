@@ -1,57 +1,7 @@
 #include "calibrate/device.h"
+#include "calibrate/config.h"
+#include "calibrate/devices.h"
 #include <string.h>
-
-#define MIB(n) ((int64_t)(n)*1024 * 1024)
-
-/*
- * Memory: "memory.total" of nvidia-smi, which is what a server finds (the A100's is the full 80
- * GiB; Hopper drivers keep some back). Bandwidth, dense bf16 rate and NVLink (half of the figure
- * for both directions): data sheets of the SXM modules. GEMM: fits of t0 + max(bytes/BW, flops/F)
- * to public tables of bf16 kernels under CUDA graphs (README.md). All-reduce latency: small
- * messages of a server's own kernel under CUDA graphs, 2 to 8 GPUs. PCIe: what copies of pinned
- * memory reach over 16 lanes of generation 4 (31.5 GB/s) and 5 (63 GB/s).
- */
-static const struct device device_table[] = {
-	{
-		.name = "a100-80g",
-		.summary = "NVIDIA A100 SXM4 80 GB",
-		.memory_bytes = MIB(81920),
-		.peak_bytes_s = 2.039e12,
-		.peak_flops = 312e12,
-		.gemm_t0_ns = 7700,
-		.gemm_bytes_s = 1.51e12,
-		.gemm_flops = 230e12,
-		.link_bytes_s = 300e9,
-		.link_latency_ns = 6000,
-		.pcie_bytes_s = 25e9,
-	},
-	{
-		.name = "h100",
-		.summary = "NVIDIA H100 SXM5 80 GB",
-		.memory_bytes = MIB(81559),
-		.peak_bytes_s = 3.35e12,
-		.peak_flops = 989e12,
-		.gemm_t0_ns = 3800,
-		.gemm_bytes_s = 2.88e12,
-		.gemm_flops = 794e12,
-		.link_bytes_s = 450e9,
-		.link_latency_ns = 5000,
-		.pcie_bytes_s = 50e9,
-	},
-	{
-		.name = "h200",
-		.summary = "NVIDIA H200 SXM5 141 GB",
-		.memory_bytes = MIB(143771),
-		.peak_bytes_s = 4.8e12,
-		.peak_flops = 989e12,
-		.gemm_t0_ns = 4100,
-		.gemm_bytes_s = 3.95e12,
-		.gemm_flops = 790e12,
-		.link_bytes_s = 450e9,
-		.link_latency_ns = 5000,
-		.pcie_bytes_s = 50e9,
-	},
-};
 
 enum { DEVICES = sizeof(device_table) / sizeof(device_table[0]) };
 
@@ -61,15 +11,147 @@ const struct device *device_list(size_t *n)
 	return device_table;
 }
 
-int device_load(const struct device **d, const char *name, struct err *e)
+double device_link_bytes_s(const struct device *d, enum link_kind kind)
+{
+	switch (kind) {
+	case LINK_NVLINK:
+		return d->nvlink_bytes_s;
+	case LINK_PCIE:
+		return d->pcie_bytes_s;
+	case LINK_NETWORK:
+		return d->network_bytes_s;
+	}
+	CHECK(0, "link of kind %d", (int)kind);
+}
+
+double device_node_bytes_s(const struct device *d)
+{
+	return d->nvlink_bytes_s > 0 ? d->nvlink_bytes_s : d->pcie_bytes_s;
+}
+
+bool device_is_path(const char *name)
+{
+	return config_is_path(name);
+}
+
+/* A device of the user's own */
+
+struct device_field {
+	const char *key;
+	size_t offset;
+	double min, max;
+	bool required;
+	double init; /* where it is absent */
+};
+
+#define FIELD(member) .key = #member, .offset = offsetof(struct device, member)
+static const struct device_field number_fields[] = {
+	{FIELD(peak_bytes_s), .min = 1e6, .max = 1e18, .required = true},
+	{FIELD(peak_flops), .min = 1e6, .max = 1e21, .required = true},
+	{FIELD(gemm_t0_ns), .max = 1e9, .init = 4000},
+	{FIELD(gemm_bytes_s), .min = 1e6, .max = 1e18, .init = -1},
+	{FIELD(gemm_flops), .min = 1e6, .max = 1e21, .init = -1},
+	{FIELD(nvlink_bytes_s), .max = 1e18},
+	{FIELD(link_latency_ns), .max = 1e9, .init = 10000},
+	{FIELD(pcie_bytes_s), .min = 1e6, .max = 1e18, .required = true},
+	{FIELD(network_bytes_s), .min = 1e3, .max = 1e18, .init = 12.5e9},
+	{FIELD(network_latency_ns), .max = 1e9, .init = 20000},
+	{FIELD(host_us), .max = 1e6},
+	{FIELD(host_seq_us), .max = 1e6},
+};
+#undef FIELD
+enum { NUMBER_FIELDS = sizeof(number_fields) / sizeof(number_fields[0]) };
+
+/* What a GEMM reaches of the peaks where the file does not say: as on the H100, rounded. */
+static const double gemm_bytes_share = 0.85, gemm_flops_share = 0.8;
+
+static void check_keys(struct config *c)
+{
+	const char *names[NUMBER_FIELDS + 3] = {"name", "summary", "memory_bytes"};
+	size_t n = 3;
+	const char *key;
+	json_t *value;
+
+	for (size_t i = 0; i < NUMBER_FIELDS; i++)
+		names[n++] = number_fields[i].key;
+	json_object_foreach((json_t *)(uintptr_t)c->root, key, value)
+	{
+		bool known = false;
+		for (size_t i = 0; i < n; i++)
+			known = known || strcmp(key, names[i]) == 0;
+		if (known)
+			continue;
+		struct err unknown;
+		err_unknown(&unknown, "field", key, names, n);
+		config_fail(c, "%s", unknown.text);
+		return;
+	}
+}
+
+static void read_text(struct config *c, const char *key, char *to, size_t size)
+{
+	const char *text = config_text(c, key);
+
+	if (text && (strlen(text) >= size || !*text))
+		config_fail(c, "%s has %zu bytes: it must have from 1 to %zu", key, strlen(text),
+			    size - 1);
+	else if (text)
+		snprintf(to, size, "%s", text);
+}
+
+static void device_read(struct config *c, struct device *d)
+{
+	check_keys(c);
+	read_text(c, "name", d->name, sizeof(d->name));
+	snprintf(d->summary, sizeof(d->summary), "%s", c->path);
+	read_text(c, "summary", d->summary, sizeof(d->summary));
+	d->memory_bytes = config_int(c, "memory_bytes", (int64_t)1 << 50);
+	for (size_t i = 0; i < NUMBER_FIELDS; i++) {
+		const struct device_field *f = &number_fields[i];
+		double value = config_real(c, f->key, f->min, f->max, f->required, f->init);
+
+		memcpy((char *)d + f->offset, &value, sizeof(value));
+	}
+	if (d->gemm_bytes_s < 0)
+		d->gemm_bytes_s = gemm_bytes_share * d->peak_bytes_s;
+	if (d->gemm_flops < 0)
+		d->gemm_flops = gemm_flops_share * d->peak_flops;
+	if (d->gemm_bytes_s > d->peak_bytes_s)
+		config_fail(c, "gemm_bytes_s is %g: it must be at most peak_bytes_s, %g",
+			    d->gemm_bytes_s, d->peak_bytes_s);
+	if (d->gemm_flops > d->peak_flops)
+		config_fail(c, "gemm_flops is %g: it must be at most peak_flops, %g", d->gemm_flops,
+			    d->peak_flops);
+}
+
+static int load_file(struct device *d, const char *path, struct err *e)
+{
+	struct config_file file;
+	struct device read = {.memory_bytes = 0};
+
+	if (config_open(&file, path, "device", e) < 0)
+		return -1;
+	config_name(read.name, sizeof(read.name), file.path);
+	device_read(&file.config, &read);
+	if (config_close(&file) < 0)
+		return -1;
+	*d = read;
+	return 0;
+}
+
+int device_load(struct device *d, const char *name, struct err *e)
 {
 	const char *names[DEVICES];
+
 	for (size_t i = 0; i < DEVICES; i++) {
 		if (strcmp(device_table[i].name, name) == 0) {
-			*d = &device_table[i];
+			*d = device_table[i];
 			return 0;
 		}
 		names[i] = device_table[i].name;
 	}
-	return err_unknown(e, "device", name, names, DEVICES);
+	if (device_is_path(name))
+		return load_file(d, name, e);
+	err_unknown(e, "device", name, names, DEVICES);
+	return err_set(e, "%s, or the path of a JSON file", e->text);
 }

@@ -1,27 +1,50 @@
 /*
- * device.h: what a device can do at most, from its data sheet, and how much memory it has.
+ * device.h: what a device can do at most, from its data sheet, how much memory it has, and the
+ * links to others.
+ *
+ * A device comes from the built-in list or from a JSON file of the user's own (README.md has its
+ * fields).
  */
 #ifndef CALIBRATE_DEVICE_H
 #define CALIBRATE_DEVICE_H
 
 #include "sim/err.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct device {
-	const char *name, *summary;
+	char name[64], summary[128];
 	int64_t memory_bytes; /* as the driver reports it */
 	double peak_bytes_s;  /* memory bandwidth of the data sheet */
 	double peak_flops;    /* dense bf16/fp16 of the data sheet */
 	/* provisional cost constants of a bf16 GEMM, t0 + max(bytes/BW, flops/F), with their source
 	 */
 	double gemm_t0_ns, gemm_bytes_s, gemm_flops;
-	double link_bytes_s;	/* device to device, one direction, for all-reduce */
-	double link_latency_ns; /* of one all-reduce, however small */
-	double pcie_bytes_s;	/* device to host, one direction */
+	double nvlink_bytes_s;	   /* to another device of the node, one direction; 0: PCIe alone */
+	double link_latency_ns;	   /* of one all-reduce or send in a node, however small */
+	double pcie_bytes_s;	   /* device to host, one direction */
+	double network_bytes_s;	   /* to a device of another node, one direction */
+	double network_latency_ns; /* of one message there */
+	double host_us, host_seq_us; /* the scheduler's own time: a step, a sequence of it */
 };
 
-/* -1: unknown, lists the valid names. The pointer is to static storage. */
-int device_load(const struct device **d, const char *name, struct err *e);
+/* What joins two devices. */
+enum link_kind { LINK_NVLINK, LINK_PCIE, LINK_NETWORK };
+
+/* Bytes a second, one direction, of one device's link of that kind; 0: it has none. */
+double device_link_bytes_s(const struct device *d, enum link_kind kind);
+/* The faster one within a node: NVLink, or PCIe where there is none. */
+double device_node_bytes_s(const struct device *d);
+
+/*
+ * `name` is a built-in name, or the path of a JSON file (whatever contains a "/" or ends with
+ * ".json"). -1: unknown (lists the valid names) or malformed: the sentence names the file and the
+ * field.
+ */
+int device_load(struct device *d, const char *name, struct err *e);
+/* Whether device_load() would take this name, not being built in, for a path. */
+bool device_is_path(const char *name);
+/* The built-in devices, in list order; n is set to their number. */
 const struct device *device_list(size_t *n);
 
 #endif

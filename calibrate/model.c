@@ -1,4 +1,5 @@
 #include "calibrate/model.h"
+#include "calibrate/config.h"
 #include "calibrate/models/list.h"
 #include <string.h>
 
@@ -12,8 +13,7 @@ const struct model *model_list(size_t *n)
 
 bool model_is_path(const char *name)
 {
-	size_t len = strlen(name);
-	return strchr(name, '/') || (len > 5 && strcmp(name + len - 5, ".json") == 0);
+	return config_is_path(name);
 }
 
 int model_load(struct model *m, const char *name, struct err *e)

@@ -16,7 +16,7 @@ enum field_kind { FIELD_INT, FIELD_REAL, FIELD_TEXT };
 /* NULL values: FIELD_NULL_INT, a NaN, an empty text. */
 #define FIELD_NULL_INT INT64_MIN
 
-enum { FIELD_TEXT_SIZE = 512 }; /* the largest char[] that a field may be */
+enum { FIELD_TEXT_SIZE = 1024 }; /* the largest char[] that a field may be */
 
 struct field {
 	const char *name;

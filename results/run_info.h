@@ -9,7 +9,7 @@
 #include "results/field.h"
 
 struct run_info {
-	char policy[64], given[256], params[512]; /* as in the summary */
+	char policy[64], given[256], params[1024]; /* as in the summary */
 	char executor[32], executor_params[256], notes[128];
 	char model[64], model_source[512], device[64];
 	int64_t tp, instances;

@@ -11,7 +11,7 @@
 struct summary {
 	int64_t run_id;
 	char policy[64];  /* as the user named it: a policy, shape or preset */
-	char params[512]; /* all of them, canonical */
+	char params[1024]; /* all of them, canonical */
 	char times[16];	  /* predicted, measured or fixed */
 	char model[64], device[64];
 	int64_t requests, completed, rejected, unfinished;

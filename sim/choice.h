@@ -9,8 +9,11 @@
 
 /* Parameters that every policy takes, beside its own. */
 struct common_params {
-	int64_t stream;	 /* tokens a delivery */
-	double swap_gib; /* host memory for swapped requests, a device */
+	int64_t stream;		     /* tokens a delivery */
+	double swap_gib;	     /* host memory for swapped requests, a device */
+	int64_t graph;		     /* the largest batch captured in a graph; 0: none is */
+	double host_us, host_seq_us; /* the scheduler's own time a step; 0: the device's figures */
+	int64_t async;		     /* whether that goes on beside the step (host.h) */
 };
 extern const struct param common_params[];
 
@@ -25,9 +28,9 @@ struct disaggregated_params {
 extern const struct param disaggregated_params[];
 
 struct choice {
-	char name[64];	  /* as given: a preset's name stays */
-	char given[256];  /* the parameters that were written, as written */
-	char params[512]; /* all of them, canonical */
+	char name[64];	   /* as given: a preset's name stays */
+	char given[256];   /* the parameters that were written, as written */
+	char params[1024]; /* all of them, canonical */
 	bool disaggregated;
 	const struct policy_ops
 		*policy; /* of the instances; of the prefill ones where disaggregated */

@@ -15,7 +15,7 @@ struct capacity {
 	bool memory_given, reserve_given, tokens_given, blocks_given;
 	struct memory_want want;
 	struct model model;
-	const struct device *device;
+	struct device device;
 	struct memory_budget budget;
 };
 
@@ -84,7 +84,7 @@ static void fill_row(const struct capacity *c, struct capacity_row *row)
 		.crossover_batch = crossover_batch(c),
 	};
 	snprintf(row->model, sizeof(row->model), "%s", c->model.name);
-	snprintf(row->device, sizeof(row->device), "%s", c->device->name);
+	snprintf(row->device, sizeof(row->device), "%s", c->device.name);
 }
 
 static void print_bytes(const char *what, int64_t bytes)
@@ -104,7 +104,7 @@ static void print_budget(const struct capacity *c)
 	snprintf(usable, sizeof(usable), "usable: utilization %.4g", c->want.utilization);
 	printf("| %-36s | %10s | %15s |\n", "memory of one device", "GiB", "bytes");
 	printf("|:-------------------------------------|-----------:|----------------:|\n");
-	print_bytes(c->device->name, b->memory_bytes);
+	print_bytes(c->device.name, b->memory_bytes);
 	print_bytes(usable, b->usable_bytes);
 	print_bytes("- weights", -b->weights_bytes);
 	print_bytes(c->want.reserve_bytes < 0 ? "- reserve (default)" : "- reserve",
@@ -122,7 +122,7 @@ static void print_md(const struct capacity *c)
 	snprintf(users, sizeof(users), "users at %lld tokens", (long long)c->context);
 	snprintf(kv, sizeof(kv), "KV bytes a token, %lld bits", (long long)c->want.kv_bits);
 	printf("%s on %s, tp %lld: %lld parameters, %lld active, %lld bytes each\n\n",
-	       c->model.name, c->device->name, (long long)c->want.tp,
+	       c->model.name, c->device.name, (long long)c->want.tp,
 	       (long long)model_params(&c->model), (long long)model_active_params(&c->model),
 	       (long long)c->model.dtype_bytes);
 	print_budget(c);
@@ -134,7 +134,7 @@ static void print_md(const struct capacity *c)
 	printf("| %-36s | %15.2f |\n", users, (double)b->tokens / (double)c->context);
 	print_count("batch at which KV outgrows weights", crossover_batch(c));
 	printf("| %-36s | %12.3f ms |\n", "floor of a decode step, predicted",
-	       cost_decode_floor_ns(&c->model, c->device, c->want.tp) / 1e6);
+	       cost_decode_floor_ns(&c->model, &c->device, c->want.tp) / 1e6);
 }
 
 static int check_options(struct capacity *c, struct err *e)
@@ -161,7 +161,7 @@ static int check_options(struct capacity *c, struct err *e)
 /* What the options mean for this model and device. */
 static int check_wants(struct capacity *c, struct err *e)
 {
-	int64_t memory = c->device->memory_bytes;
+	int64_t memory = c->device.memory_bytes;
 	if (c->memory_given)
 		memory = c->want.memory_bytes = (int64_t)(c->memory_gib * GIB + 0.5);
 	if (c->reserve_given)
@@ -188,7 +188,7 @@ static int print_capacity(struct capacity *c)
 	struct capacity_row row;
 	const void *rows[] = {&row};
 	enum format format = (enum format)format_parse(c->format_name);
-	memory_budget(&c->model, c->device, &c->want, &c->budget);
+	memory_budget(&c->model, &c->device, &c->want, &c->budget);
 	fill_row(c, &row);
 	if (format == FORMAT_MD)
 		print_md(c);
@@ -198,7 +198,7 @@ static int print_capacity(struct capacity *c)
 		err_set(&e, "cannot write to the standard output");
 		return complain(&e, EXIT_FAILED);
 	}
-	if (memory_check(&c->model, c->device, &c->want, &c->budget, &e))
+	if (memory_check(&c->model, &c->device, &c->want, &c->budget, &e))
 		return complain(&e, EXIT_FAILED);
 	if (model_check_tp(&c->model, c->want.tp, &e))
 		fprintf(stderr, "omnibus capacity: note: %s; servers refuse that\n", e.text);

@@ -63,11 +63,11 @@ static double fixed_step_ns(const struct executor *x, const struct step *s)
 	       v->window_tok_ns * window;
 }
 
-static void fixed_decode(const struct executor *x, int64_t b, int64_t ctx, struct decode_cost *c)
+static void fixed_decode(const struct executor *x, const struct decode_batch *b,
+			 struct decode_cost *c)
 {
-	(void)ctx;
 	const struct fixed_values *v = values_of(x);
-	c->step_ns = v->step_ns + v->decode_seq_ns * (double)b;
+	c->step_ns = v->step_ns + v->decode_seq_ns * (double)b->seq;
 	c->ctx_ns = v->ctx_tok_ns;
 	c->window_ns = v->window_tok_ns;
 	c->ctx_max = INT64_MAX;
@@ -94,7 +94,8 @@ struct executor *executor_fixed_new(const char *text, char *canon, size_t canon_
 	param_defaults(fixed_params, &v);
 	if (param_parse(&set, 1, "fixed", text, e))
 		return NULL;
-	if (v.step_ns <= 0 && v.prefill_tok_ns <= 0 && v.decode_seq_ns <= 0 && v.ctx_tok_ns <= 0) {
+	if (v.step_ns <= 0 && v.prefill_tok_ns <= 0 && v.decode_seq_ns <= 0 && v.ctx_tok_ns <= 0 &&
+	    v.window_tok_ns <= 0) {
 		err_set(e, "executor fixed: every step would take no time; give step_ns, "
 			   "prefill_tok_ns, decode_seq_ns or ctx_tok_ns a positive value, as in "
 			   "fixed:step_ns=10000000");

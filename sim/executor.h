@@ -12,9 +12,18 @@
 #include "sim/step.h"
 
 /*
- * A decode step of `b` sequences with `ctx` summed context takes step_ns + ctx_ns * ctx + window_ns
- * * (summed context within the window), for every ctx <= ctx_max. Nothing else may enter it: k
- * steps then have a closed form.
+ * The sequences of a decode step. From one step to the next of the same sequences ctx grows by seq,
+ * and window_ctx by window_seq, as long as that holds.
+ */
+struct decode_batch {
+	int64_t seq, ctx;   /* sequences; the sum of their contexts */
+	int64_t window_seq; /* those whose context is below the model's sliding window; 0 without */
+	int64_t window_ctx; /* the sum of min(context, window); 0 without */
+};
+
+/*
+ * A decode step takes step_ns + ctx_ns * ctx + window_ns * window_ctx, for this batch and as it
+ * grows, while ctx <= ctx_max. Nothing else may enter it: k steps then have a closed form.
  */
 struct decode_cost {
 	double step_ns, ctx_ns, window_ns;
@@ -28,8 +37,9 @@ struct executor_ops {
 	const char *times; /* what its times are: "fixed", "predicted" or "measured" */
 	/* Any step. >= 0, finite. A pure decode step gives exactly what decode() does. */
 	double (*step_ns)(const struct executor *x, const struct step *s);
-	/* The affine piece that holds for b sequences from summed context `ctx` on. */
-	void (*decode)(const struct executor *x, int64_t b, int64_t ctx, struct decode_cost *c);
+	/* The affine piece that holds for these sequences from now on. */
+	void (*decode)(const struct executor *x, const struct decode_batch *b,
+		       struct decode_cost *c);
 	void (*free)(struct executor *x);
 };
 

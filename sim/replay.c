@@ -1,5 +1,6 @@
 #include "sim/replay.h"
 #include "calibrate/cost.h"
+#include "sim/host.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -15,17 +16,35 @@ struct resources {
 	char executor_params[256];
 };
 
-static int make_executor(const struct run_options *o, struct resources *res, int which, int64_t tp,
-			 struct err *e)
+/* The scheduler's own time: what the choice says, else the device. */
+static struct host_want host_of(const struct run_options *o, const struct common_params *p)
 {
+	double device_us = o->has_device ? o->device.host_us : 0;
+	double device_seq_us = o->has_device ? o->device.host_seq_us : 0;
+
+	return (struct host_want){
+		.host_us = p->host_us > 0 ? p->host_us : device_us,
+		.host_seq_us = p->host_seq_us > 0 ? p->host_seq_us : device_seq_us,
+		.async = p->async > 0,
+	};
+}
+
+static int make_executor(const struct run_options *o, struct resources *res, int which, int64_t tp,
+			 const struct common_params *common, struct err *e)
+{
+	const struct host_want host = host_of(o, common);
+	struct executor *x;
+
 	if (o->executor == EXECUTOR_FIXED)
-		res->executor[which] = executor_fixed_new(o->executor_params, res->executor_params,
-							  sizeof(res->executor_params), e);
+		x = executor_fixed_new(o->executor_params, res->executor_params,
+				       sizeof(res->executor_params), e);
 	else
-		res->executor[which] = cost_predict_new(
-			&o->model, o->device,
-			&(struct cost_want){.tp = tp, .kv_bits = o->memory.kv_bits});
-	return res->executor[which] ? 0 : -1;
+		x = cost_predict_new(&o->model, &o->device,
+				     &(struct cost_want){.tp = tp, .kv_bits = o->memory.kv_bits});
+	if (!x)
+		return -1;
+	res->executor[which] = host_wrap(x, &host);
+	return 0;
 }
 
 /* Without a model and a device the pool is what was asked for, or without limit. */
@@ -33,8 +52,8 @@ static int size_pool(const struct run_options *o, struct memory_budget *b,
 		     const struct memory_want *want, struct hardware *hw, struct err *e)
 {
 	if (o->has_model && o->has_device) {
-		memory_budget(&o->model, o->device, want, b);
-		if (memory_check(&o->model, o->device, want, b, e) < 0)
+		memory_budget(&o->model, &o->device, want, b);
+		if (memory_check(&o->model, &o->device, want, b, e) < 0)
 			return -1;
 		hw->kv_blocks = b->blocks;
 		return 0;
@@ -45,8 +64,9 @@ static int size_pool(const struct run_options *o, struct memory_budget *b,
 	return 0;
 }
 
-static int make_hardware(const struct run_options *o, struct resources *res, int which, int64_t tp,
-			 struct hardware *hw, struct err *e)
+static int make_hardware(const struct run_options *o, const struct choice *choice,
+			 struct resources *res, int which, int64_t tp, struct hardware *hw,
+			 struct err *e)
 {
 	struct memory_want want = o->memory;
 
@@ -54,7 +74,7 @@ static int make_hardware(const struct run_options *o, struct resources *res, int
 		want.tp = tp;
 	if (o->has_model && model_check_tp(&o->model, want.tp, e) < 0)
 		return -1;
-	if (make_executor(o, res, which, want.tp, e) < 0 ||
+	if (make_executor(o, res, which, want.tp, &choice->common, e) < 0 ||
 	    size_pool(o, &res->budget[which], &want, hw, e) < 0)
 		return -1;
 	hw->executor = res->executor[which];
@@ -64,7 +84,7 @@ static int make_hardware(const struct run_options *o, struct resources *res, int
 		hw->kv_move_bytes = model_kv_token_bytes(&o->model, 1, want.kv_bits);
 	}
 	if (o->has_device)
-		hw->pcie_bytes_s = o->device->pcie_bytes_s;
+		hw->pcie_bytes_s = o->device.pcie_bytes_s;
 	return 0;
 }
 
@@ -73,10 +93,10 @@ static int make_both(const struct run_options *o, const struct choice *choice,
 		     struct resources *res, struct hardware *hw, struct hardware *decode_hw,
 		     struct err *e)
 {
-	if (make_hardware(o, res, 0, choice->shape.prefill_tp, hw, e) < 0)
+	if (make_hardware(o, choice, res, 0, choice->shape.prefill_tp, hw, e) < 0)
 		return -1;
 	return choice->disaggregated
-		       ? make_hardware(o, res, 1, choice->shape.decode_tp, decode_hw, e)
+		       ? make_hardware(o, choice, res, 1, choice->shape.decode_tp, decode_hw, e)
 		       : 0;
 }
 
@@ -264,7 +284,7 @@ static void fill_info(struct replay *r, const struct resources *res)
 	snprintf(i->model_source, sizeof(i->model_source), "%s", o->has_model ? o->model_name : "");
 	snprintf(i->columns, sizeof(i->columns), "%s", o->select.columns ? o->select.columns : "");
 	snprintf(s->model, sizeof(s->model), "%s", o->has_model ? o->model.name : "");
-	snprintf(s->device, sizeof(s->device), "%s", o->has_device ? o->device->name : "");
+	snprintf(s->device, sizeof(s->device), "%s", o->has_device ? o->device.name : "");
 	s->devices = count_devices(r);
 	snprintf(i->policy, sizeof(i->policy), "%s", s->policy);
 	snprintf(i->params, sizeof(i->params), "%s", s->params);

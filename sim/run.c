@@ -84,7 +84,8 @@ static void run_start(struct instance *in, int64_t now_ns)
 			  .b = in->b.decode_b,
 			  .ctx = in->b.decode_ctx,
 			  .begun = 1};
-	in->executor->ops->decode(in->executor, r->b, r->ctx, &r->cost);
+	in->executor->ops->decode(in->executor, &(struct decode_batch){.seq = r->b, .ctx = r->ctx},
+				  &r->cost);
 	in->stats.steps++;
 	in->stats.batch_sum += r->b;
 	stats_sum_add(&in->stats.kv_sum, in->kv.used);

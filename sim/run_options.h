@@ -34,7 +34,7 @@ struct run_options {
 	const char *executor_params; /* what follows "fixed:", or NULL */
 	bool has_model, has_device;
 	struct model model;
-	const struct device *device;
+	struct device device;
 	struct memory_want memory;
 	const struct router_ops *router;
 	enum max_tokens_rule max_tokens_rule;

@@ -1,5 +1,6 @@
 #include "tests/load.h"
 #include "tests/testing.h"
+#include <string.h>
 
 struct model load_model(const char *name)
 {
@@ -11,8 +12,11 @@ struct model load_model(const char *name)
 
 const struct device *load_device(const char *name)
 {
-	const struct device *d;
-	struct err e;
-	assert_fine(device_load(&d, name, &e), e);
-	return d;
+	size_t n;
+	const struct device *list = device_list(&n);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i].name, name) == 0)
+			return &list[i];
+	fail_msg("no device %s", name);
+	return NULL;
 }

@@ -143,12 +143,13 @@ static void random_choice(struct random_run *r, gsl_rng *rng, const struct subje
 enum { PIECE_TOK = 256 };
 
 /* Decode steps in pieces: from every PIECE_TOK tokens of context on, other constants. */
-static void pieces_decode(const struct executor *x, int64_t b, int64_t ctx, struct decode_cost *c)
+static void pieces_decode(const struct executor *x, const struct decode_batch *b,
+			  struct decode_cost *c)
 {
-	int64_t piece = ctx / PIECE_TOK;
+	int64_t piece = b->ctx / PIECE_TOK;
 
 	(void)x;
-	*c = (struct decode_cost){.step_ns = 900.7 + 11.3 * (double)b + 70.1 * (double)piece,
+	*c = (struct decode_cost){.step_ns = 900.7 + 11.3 * (double)b->seq + 70.1 * (double)piece,
 				  .ctx_ns = piece % 3 == 2 ? 0 : 0.37 / (double)(piece + 1),
 				  .ctx_max = (piece + 1) * PIECE_TOK - 1};
 }
@@ -157,7 +158,7 @@ static double pieces_step_ns(const struct executor *x, const struct step *s)
 {
 	struct decode_cost c;
 
-	pieces_decode(x, s->decode_seq, s->decode_ctx, &c);
+	pieces_decode(x, &(struct decode_batch){.seq = s->decode_seq, .ctx = s->decode_ctx}, &c);
 	double decode = c.step_ns + c.ctx_ns * (double)s->decode_ctx;
 
 	return s->prefill_tok == 0
@@ -190,12 +191,12 @@ static struct executor *pieces_new(void)
 static struct executor *predict_new(void)
 {
 	struct model m;
-	const struct device *d;
+	struct device d;
 	struct err e;
 
 	CHECK(model_load(&m, "llama-3-8b", &e) == 0 && device_load(&d, "h200", &e) == 0, "%s",
 	      e.text);
-	return cost_predict_new(&m, d, &(struct cost_want){.tp = 1, .kv_bits = 16});
+	return cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .kv_bits = 16});
 }
 
 /* *step_ns: about how long a step takes. */

@@ -76,7 +76,7 @@ static void same_bits(const struct pair *p)
 	for (int64_t b = 1; b <= 1024; b += 1 + b / 3) {
 		for (int64_t ctx = b; ctx < 4000000; ctx = 3 * ctx + 1) {
 			struct decode_cost c;
-			p->x->ops->decode(p->x, b, ctx, &c);
+			p->x->ops->decode(p->x, &(struct decode_batch){.seq = b, .ctx = ctx}, &c);
 			double got =
 				step_ns(p->x, (struct step){.decode_seq = b, .decode_ctx = ctx});
 			assert_true(got == c.step_ns + c.ctx_ns * (double)ctx);
@@ -163,7 +163,7 @@ static void test_a_decode_step_by_hand(void **state)
 	double want = 32 * (5 * 4100 + layer / 3950) + 4100 + head / 3950;
 	assert_near(decode_ms(x, 1) * 1e6, want, 1e-6 * want);
 	struct decode_cost c;
-	x->ops->decode(x, 1, 0, &c);
+	x->ops->decode(x, &(struct decode_batch){.seq = 1, .ctx = 0}, &c);
 	assert_near(c.ctx_ns, 131072 / 4320.0, 1e-9);
 	assert_string_equal(x->notes, "roofline");
 	assert_string_equal(x->ops->times, "predicted");
@@ -208,8 +208,8 @@ static void test_tensor_parallelism(void **state)
 	double want = constant + (decode_ms(one, 1) * 1e6 - constant) / 2 + reduce;
 	assert_near(decode_ms(two, 1) * 1e6, want, 0.001 * want);
 	struct decode_cost a, b;
-	one->ops->decode(one, 4, 0, &a);
-	two->ops->decode(two, 4, 0, &b);
+	one->ops->decode(one, &(struct decode_batch){.seq = 4, .ctx = 0}, &a);
+	two->ops->decode(two, &(struct decode_batch){.seq = 4, .ctx = 0}, &b);
 	assert_near(b.ctx_ns, a.ctx_ns / 2, 1e-9);
 	executor_free(one);
 	executor_free(two);
@@ -241,12 +241,12 @@ static void test_latent_attention(void **state)
 	struct cost_want w = {.tp = 8, .kv_bits = 16};
 	struct decode_cost c;
 	struct executor *x = cost_predict_new(&m, load_device("h200"), &w);
-	x->ops->decode(x, 1, 0, &c);
+	x->ops->decode(x, &(struct decode_batch){.seq = 1, .ctx = 0}, &c);
 	assert_near(c.ctx_ns, 70272 / 4320.0, 1e-9); /* memory: not divided by tp */
 	executor_free(x);
 	w.tp = 1;
 	x = cost_predict_new(&m, load_device("h200"), &w);
-	x->ops->decode(x, 1, 0, &c);
+	x->ops->decode(x, &(struct decode_batch){.seq = 1, .ctx = 0}, &c);
 	assert_near(c.ctx_ns, 61 * 128 * 2 * 1088 / 494500.0, 1e-9);
 	executor_free(x);
 }

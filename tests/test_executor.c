@@ -56,7 +56,7 @@ static void test_decode_is_the_same_step(void **state)
 	for (int64_t b = 1; b < 600; b += 7) {
 		struct decode_cost c;
 		struct step s = {.decode_seq = b, .decode_ctx = 1021 * b + 3};
-		x->ops->decode(x, b, s.decode_ctx, &c);
+		x->ops->decode(x, &(struct decode_batch){.seq = b, .ctx = s.decode_ctx}, &c);
 		assert_true(x->ops->step_ns(x, &s) == c.step_ns + c.ctx_ns * (double)s.decode_ctx);
 		assert_true(c.ctx_max == INT64_MAX);
 	}
@@ -71,8 +71,9 @@ static void test_canonical_text(void **state)
 	struct executor *x =
 		executor_fixed_new("ctx_tok_ns=0.5,step_ns=1e7", canon, sizeof(canon), &e);
 	assert_non_null(x);
-	assert_string_equal(canon,
-			    "step_ns=10000000,prefill_tok_ns=0,decode_seq_ns=0,ctx_tok_ns=0.5");
+	assert_string_equal(
+		canon,
+		"step_ns=10000000,prefill_tok_ns=0,decode_seq_ns=0,ctx_tok_ns=0.5,window_tok_ns=0");
 	executor_free(x);
 	x = executor_fixed_new(canon, again, sizeof(again), &e);
 	assert_non_null(x);

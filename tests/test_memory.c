@@ -201,7 +201,7 @@ static void test_more_room_never_holds_less(void **state)
 static void test_devices(void **state)
 {
 	(void)state;
-	const struct device *d;
+	struct device d;
 	struct err e;
 	assert_refused(device_load(&d, "h300", &e), e, "a100-80g, h100, h200");
 	assert_i64(load_device("a100-80g")->memory_bytes, 85899345920); /* 80 GiB */
