@@ -59,6 +59,8 @@ const struct param common_params[] = {
 	{.name = NULL},
 };
 
+static const char *const first_tokens[] = {"prefill", "decode", NULL};
+
 const struct param disaggregated_params[] = {
 	{.name = "prefill",
 	 .kind = PARAM_INT,
@@ -114,6 +116,12 @@ const struct param disaggregated_params[] = {
 	 .min = 1,
 	 .max = 1e9,
 	 .help = "running requests of a decode instance at most"},
+	{.name = "ttft",
+	 .kind = PARAM_CHOICE,
+	 .offset = offsetof(struct disaggregated_params, ttft),
+	 .init = "prefill",
+	 .choices = first_tokens,
+	 .help = "the first token is the prefill's, or that is discarded and decoded again"},
 	{.name = NULL},
 };
 

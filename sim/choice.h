@@ -17,11 +17,15 @@ struct common_params {
 };
 extern const struct param common_params[];
 
+/* Whose first token the client gets. */
+enum { TTFT_PREFILL, TTFT_DECODE };
+
 /* Parameters of the shape `disaggregated` itself. */
 struct disaggregated_params {
 	int64_t prefill, decode;       /* instances */
 	int64_t prefill_tp, decode_tp; /* 0: the run's --tp */
-	char policy[PARAM_TEXT_MAX];   /* of the prefill instances */
+	int64_t ttft;
+	char policy[PARAM_TEXT_MAX]; /* of the prefill instances */
 	double bandwidth_gb_s, latency_s;
 	int64_t decode_seqs;
 };

@@ -5,6 +5,9 @@
  * Instances 0 .. prefill-1 prefill, the others decode. A request that is prefilled joins the ready
  * queue; the decode instance with the most free blocks pulls its head when it has room, over its
  * own inbound link, first in first out. Blocks are held at both ends until the transfer is over.
+ *
+ * The first token is the prefill's, or (ttft=decode, as servers that discard it) the first that the
+ * decode instance produces.
  */
 #include "sim/engine.h"
 #include "sim/run.h"
@@ -86,7 +89,7 @@ static void arrive(struct sim *s, struct job *j)
 
 	j->stop_tok = 1;
 	j->req.max_tok = 1;
-	j->keep_kv = j->output_tok > 1;
+	j->keep_kv = j->output_tok > 1 || s->c->choice->shape.ttft == TTFT_DECODE;
 	j->instance = in->index;
 	if (kv_blocks(decode, j->req.prompt_tok + j->output_tok - 1) > decode->total)
 		sim_reject(s, j);
@@ -98,13 +101,18 @@ static void done(struct sim *s, struct job *j, int64_t t_ns)
 {
 	struct pools *p = s->shape_state;
 
-	if (j->gen_tok == j->output_tok) {
+	if (!j->keep_kv) {
 		sim_complete(s, j, t_ns);
 		return;
+	}
+	if (s->c->choice->shape.ttft == TTFT_DECODE) {
+		j->gen_tok = 0;
+		j->first_ns = -1;
 	}
 	j->state = JOB_MOVING;
 	j->source = j->instance;
 	j->source_blocks = j->blocks;
+	j->moved_ns = -1;
 	list_append(&p->ready, j);
 	agenda_set(&s->agenda, EVENT_PULL, 0, s->now_ns);
 }

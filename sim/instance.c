@@ -204,6 +204,8 @@ void instance_first_gaps(struct instance *in, int64_t start_ns, double cost_ns, 
 		struct job *j = in->b.late[i];
 		double gap_ns = (double)(start_ns - j->last_ns) + cost_ns;
 
+		if (j->first_ns < 0) /* its first token: no gap ends with it */
+			continue;
 		hist_add(in->itl, gap_ns, 1);
 		fold_gap(j, gap_ns);
 		j->since_ns = end_ns;
@@ -228,6 +230,8 @@ static int64_t next_stop(const struct instance *in, const struct job *j, int64_t
 {
 	int64_t next = j->stop_tok;
 
+	if (gen == 0) /* it decodes its first token: first_decoded() */
+		return 1;
 	if (in->stream > 1 && !j->deferred && (gen / in->stream + 1) * in->stream < next)
 		next = (gen / in->stream + 1) * in->stream;
 	return next;
@@ -271,7 +275,7 @@ static void stop_decoding(struct instance *in, struct job *j)
 		kv_grow_leave(&in->kv, j->req.prompt_tok + gen - 1, in->b.clock);
 	if (instance_counts_gaps(in)) {
 		fold_gap(j, gaps_max(&in->b.gaps, j->since_ns));
-		if (!late_remove(in, j)) {
+		if (!late_remove(in, j) && j->first_ns >= 0) {
 			if (gen > j->gen_tok)
 				j->last_ns = in->b.decode_end_ns;
 			gaps_leave(&in->b.gaps, j->last_ns);
@@ -325,6 +329,7 @@ void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kin
 	j->preemptions++;
 	in->stats.preemptions++;
 	if (kind == PLAN_SWAP) {
+		j->reserved = j->reserved && j->gen_tok > 0;
 		j->state = JOB_SWAPPED;
 		in->kv.host_used += j->blocks;
 		list_insert_by_admission(&in->b.swapped, j);
@@ -360,8 +365,10 @@ void instance_join_waiting(struct instance *in)
 	for (struct job *j; (j = in->b.joining.first);) {
 		list_remove(&in->b.joining, j);
 		j->admit_seq = in->admissions++;
-		j->reserved = false;
-		j->prepaid = (j->req.prompt_tok + j->gen_tok - 1) % in->kv.block_tok == 0;
+		/* of a token that is still to be decoded here its two first steps are paid for */
+		j->reserved = j->gen_tok == 0;
+		j->prepaid = !j->reserved &&
+			     (j->req.prompt_tok + j->gen_tok - 1) % in->kv.block_tok == 0;
 		list_append(&in->b.running, j);
 		join_decoding(in, j, true);
 	}
@@ -431,12 +438,35 @@ static void finish(struct instance *in, struct job *j, int64_t t_ns)
 		end_batch(in, t_ns);
 }
 
+/*
+ * j came here with a prefilled sequence and no token, and has decoded its first. From now on it
+ * grows as the others do, beginning with the block of its next token, where it has that already.
+ */
+static void first_decoded(struct instance *in, struct job *j, int64_t t_ns)
+{
+	leave_decoding(in, j);
+	j->state = JOB_PREFILLING; /* as in prefilled() */
+	if (in->stream == 1 || j->output_tok == 1)
+		deliver(in, j, t_ns);
+	if (j->stop_tok == 1) {
+		finish(in, j, t_ns);
+		return;
+	}
+	j->reserved = false;
+	j->prepaid = j->blocks > kv_blocks(&in->kv, j->req.prompt_tok);
+	join_decoding(in, j, true);
+}
+
 void instance_settle(struct instance *in, int64_t t_ns)
 {
 	while (in->b.due.n > 0 && in->b.due.at[0].key <= in->b.clock) {
 		struct job *j = heap_pop(&in->b.due);
 		int64_t gen = job_generated(in, j);
 
+		if (j->gen_tok == 0) {
+			first_decoded(in, j, t_ns);
+			continue;
+		}
 		if (in->stream > 1 && !j->deferred)
 			deliver(in, j, t_ns);
 		if (gen == j->stop_tok)

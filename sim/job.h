@@ -47,7 +47,7 @@ struct job {
 	int64_t preemptions;
 	int64_t source_blocks; /* kept at instance `source` until its transfer ends at moved_ns */
 	int32_t source;
-	int64_t moved_ns;
+	int64_t moved_ns;	 /* -1: not pulled yet */
 	struct job *prev, *next; /* in the list that its state says */
 	size_t heap_pos;	 /* in the waiting or the finish heap */
 };

@@ -95,6 +95,8 @@ void outcome_summary(struct sim *s, struct summary *out)
 		add_note(out, "beyond-context");
 	if (reply_batch)
 		add_note(out, "reply=batch");
+	if (s->c->choice->disaggregated && s->c->choice->shape.ttft == TTFT_DECODE)
+		add_note(out, "ttft=decode");
 	if (s->c->choice->common.stream > 1) {
 		char note[32];
 

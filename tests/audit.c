@@ -67,7 +67,7 @@ static struct moving count_moving(const struct audit *a)
 			continue;
 		m.n++;
 		m.kept[j->source] += j->source_blocks;
-		if (j->stop_tok == j->output_tok) {
+		if (j->moved_ns >= 0) {
 			m.pulled++;
 			m.reserved += j->blocks;
 		}

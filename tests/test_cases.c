@@ -197,6 +197,31 @@ static void test_first_token_of_a_split(void **state)
 	both_ways(&o, ROWS(rows), check_first_token);
 }
 
+/*
+ * case 13, ttft=decode: the first request decodes all of its 11 tokens, in [70, 180]; the second
+ * waits from 150 to 180, moves until 200, and decodes its first token until 210: 160 after it
+ * arrived.
+ */
+static void check_first_token_decoded(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 80, 180);
+	assert_times(r, 1, 50, 210, 220);
+	assert_i64(r->record[1].first_token_ns - r->record[1].arrive_ns, 160);
+	assert_string_equal(r->summary.notes, "ttft=decode");
+	assert_near(r->summary.itl_mean_s, 10e-9, 1e-20);
+}
+
+static void test_first_token_decoded(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 11), ROW(50, 9, 2)};
+	struct harness_options o =
+		harness_default("disaggregated:decode_seqs=1,latency=2e-8,ttft=decode",
+				"step_ns=10,prefill_tok_ns=10");
+
+	(void)state;
+	both_ways(&o, ROWS(rows), check_first_token_decoded);
+}
+
 /* case 14: prompts x bytes a token over 50 GB/s; one step of 100 before, and one after. */
 static void check_transfer(int64_t prompt, int64_t token_bytes, int64_t transfer_ns)
 {
@@ -300,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_slots_of_a_trace),
 		cmocka_unit_test(test_static_against_continuous),
 		cmocka_unit_test(test_first_token_of_a_split),
+		cmocka_unit_test(test_first_token_decoded),
 		cmocka_unit_test(test_transfer),
 		cmocka_unit_test(test_nothing_admitted_in_a_preempting_step),
 		cmocka_unit_test(test_stream),
