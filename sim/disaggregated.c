@@ -167,11 +167,19 @@ static int64_t most_free(struct sim *s, struct pools *p, enum bound *refused)
 	return best;
 }
 
+static double move_bytes(const struct hardware *hw, int64_t prompt_tok)
+{
+	int64_t within = prompt_tok < hw->window_tok ? prompt_tok : hw->window_tok;
+
+	return (double)prompt_tok * (double)hw->kv_move_bytes +
+	       (double)within * (double)hw->window_move_bytes;
+}
+
 static void start_transfer(struct sim *s, struct pools *p, uint32_t d, struct job *j)
 {
 	struct link *link = &p->link[d];
 	const struct disaggregated_params *shape = &s->c->choice->shape;
-	double bytes = (double)j->req.prompt_tok * (double)s->c->hardware.kv_move_bytes;
+	double bytes = move_bytes(&s->c->hardware, j->req.prompt_tok);
 	double cost_ns = shape->latency_s * 1e9 + bytes / shape->bandwidth_gb_s;
 	int64_t from_ns = link->free_ns > s->now_ns ? link->free_ns : s->now_ns;
 

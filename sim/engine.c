@@ -30,8 +30,12 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 					   : INT64_MAX,
 		.block_bytes = block_bytes,
 		.pcie_bytes_s = hw->pcie_bytes_s,
+		.window_tok = hw->window_tok,
+		.window_share = hw->window_share,
+		.window_only = hw->window_only,
 		.pp = hw->pp > 0 ? hw->pp : 1,
 		.first_slot = (int32_t)s->n_slots,
+		.async = common->async,
 	};
 
 	instance_init(&s->instances[index], &want);
@@ -221,7 +225,7 @@ static int64_t waiting(const struct sim *s)
 	int64_t n = s->shape->waiting ? s->shape->waiting(s) : 0;
 
 	for (uint32_t i = 0; i < s->n; i++)
-		n += queue_len(&s->instances[i].waiting) + instance_swapped(&s->instances[i]);
+		n += instance_waiting(&s->instances[i]) + instance_swapped(&s->instances[i]);
 	return n;
 }
 
@@ -292,6 +296,8 @@ static void audit(struct sim *s, const struct instance *in)
 
 static void step_end(struct sim *s, struct instance *in)
 {
+	if (in->async)
+		instance_catch_up(in, s->now_ns);
 	if (in->b.in_single) {
 		instance_end_single(in);
 	} else {

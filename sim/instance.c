@@ -19,9 +19,14 @@ void instance_init(struct instance *in, const struct instance_want *w)
 		.step_tok = INT64_MAX,
 		.pp = w->pp,
 		.first_slot = w->first_slot,
+		.async = w->async,
+		.ended_ns = -1,
 	};
 	memcpy(in->state, w->state, w->policy->state_size);
 	kv_init(&in->kv, w->block_tok, w->kv_blocks, w->host_blocks);
+	in->kv.window_tok = w->window_tok;
+	in->kv.window_share = w->window_share;
+	in->kv.window_only = w->window_only;
 	if (w->pp > 1) {
 		in->stage_ns = xcalloc((size_t)w->pp, sizeof(*in->stage_ns));
 		in->parked = xcalloc((size_t)w->pp, sizeof(*in->parked));
@@ -108,12 +113,12 @@ int64_t job_deliveries(const struct instance *in, const struct job *j, int64_t g
 
 int64_t instance_seats_used(const struct instance *in)
 {
-	return in->b.running.n + in->b.held.n + in->b.joining.n + in->b.inbound;
+	return in->b.running.n + in->b.held.n + in->b.joining.n + in->b.inbound + in->lag_seats;
 }
 
 int64_t instance_outstanding(const struct instance *in)
 {
-	int64_t n = queue_len(&in->waiting);
+	int64_t n = instance_waiting(in);
 
 	for (int32_t k = 0; k < in->pp; k++) {
 		const struct batch *b = instance_batch(in, k);
@@ -123,14 +128,42 @@ int64_t instance_outstanding(const struct instance *in)
 	return n;
 }
 
-void instance_enqueue(struct instance *in, struct job *j)
+static void push_ranked(struct instance *in, struct job *j)
 {
 	struct view v = {in, j->req.arrive_ns};
 
-	j->instance = in->index;
-	j->seq_tok = j->req.prompt_tok;
 	queue_push(&in->waiting, j,
 		   in->policy->rank ? in->policy->rank(in->state, &v, &j->req) : 0);
+}
+
+void instance_enqueue(struct instance *in, struct job *j)
+{
+	j->instance = in->index;
+	j->seq_tok = j->req.prompt_tok;
+	if (in->async && (in->b.busy || in->ended_ns == j->req.arrive_ns))
+		list_append(&in->staged, j);
+	else
+		push_ranked(in, j);
+}
+
+void instance_catch_up(struct instance *in, int64_t now_ns)
+{
+	kv_give(&in->kv, in->lag_blocks);
+	in->lag_seats = in->lag_blocks = 0;
+	in->ended_ns = now_ns;
+}
+
+bool instance_look_again(struct instance *in)
+{
+	bool again = in->staged.n > 0 || in->lag_seats > 0;
+
+	for (struct job *j; (j = in->staged.first);) {
+		list_remove(&in->staged, j);
+		push_ranked(in, j);
+	}
+	if (!in->b.busy)
+		instance_catch_up(in, -1);
+	return again;
 }
 
 int64_t instance_need_tok(struct instance *in, const struct job *j)
@@ -180,7 +213,7 @@ static void late_add(struct instance *in, struct job *j)
 		in->b.late = xrealloc(in->b.late, (size_t)in->b.late_room * sizeof(*in->b.late));
 	}
 	in->b.late[in->b.n_late++] = j;
-	in->b.prepaid += j->prepaid;
+	in->b.prepaid += j->prepaid ? j->growth : 0;
 }
 
 /* True if j was among them, that is, has not decoded since it joined late. */
@@ -190,7 +223,7 @@ static bool late_remove(struct instance *in, struct job *j)
 		if (in->b.late[i] != j)
 			continue;
 		in->b.late[i] = in->b.late[--in->b.n_late];
-		in->b.prepaid -= j->prepaid;
+		in->b.prepaid -= j->prepaid ? j->growth : 0;
 		j->prepaid = false;
 		return true;
 	}
@@ -225,10 +258,57 @@ double instance_max_gap(const struct instance *in, const struct job *j)
 
 /* The decoding set */
 
+/* Sliding windows */
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* With `gen` tokens j counts in decode steps: its context within the window does. */
+static void enter_window(struct instance *in, struct job *j, int64_t gen)
+{
+	int64_t ctx = j->req.prompt_tok + j->pad_tok + gen, window = in->kv.window_tok;
+
+	if (window == 0)
+		return;
+	j->below_window = ctx < window;
+	in->b.window_b += j->below_window;
+	in->b.window_ctx += smaller(ctx, window);
+}
+
+/* The next token of j with which its context, or its slots before the step, fill the window. */
+static int64_t window_stop(const struct instance *in, const struct job *j, int64_t gen)
+{
+	int64_t full = in->kv.window_tok - j->req.prompt_tok - j->pad_tok;
+
+	if (in->kv.window_tok == 0 || gen > full)
+		return INT64_MAX;
+	return gen < full ? full : full + 1;
+}
+
+/* j has `gen` tokens now: what its growing adds to sums may be another from here on. */
+static void cross_window(struct instance *in, struct job *j, int64_t gen)
+{
+	int64_t held = j->req.prompt_tok + gen - 1, growth = kv_next_blocks(&in->kv, held);
+
+	if (j->below_window && j->req.prompt_tok + j->pad_tok + gen >= in->kv.window_tok) {
+		j->below_window = false;
+		/* contexts of a padded batch are all the same, held ones included */
+		in->b.window_b = in->b.batch_padded ? 0 : in->b.window_b - 1;
+		in->b.run.active = false;
+	}
+	if (!j->reserved && growth != j->growth) {
+		kv_grow_leave(&in->kv, held, in->b.clock, j->growth);
+		kv_grow_join(&in->kv, held, in->b.clock, growth);
+		j->growth = growth;
+	}
+}
+
 /* The next token of j, of which `gen` are produced, at which something is to be done. */
 static int64_t next_stop(const struct instance *in, const struct job *j, int64_t gen)
 {
-	int64_t next = j->stop_tok;
+	int64_t next = smaller(j->stop_tok, window_stop(in, j, gen));
 
 	if (gen == 0) /* it decodes its first token: first_decoded() */
 		return 1;
@@ -247,8 +327,10 @@ static void join_decoding(struct instance *in, struct job *j, bool late)
 	in->b.n_decoding++;
 	in->b.decode_b++;
 	in->b.decode_ctx += ctx + j->pad_tok;
+	enter_window(in, j, j->gen_tok);
+	j->growth = j->reserved ? 0 : kv_next_blocks(&in->kv, ctx - 1);
 	if (!j->reserved)
-		kv_grow_join(&in->kv, ctx - 1, in->b.clock);
+		kv_grow_join(&in->kv, ctx - 1, in->b.clock, j->growth);
 	heap_push(&in->b.due, j, in->b.clock + next_stop(in, j, j->gen_tok) - j->gen_tok,
 		  j->admit_seq);
 	if (instance_counts_gaps(in)) {
@@ -272,7 +354,7 @@ static void stop_decoding(struct instance *in, struct job *j)
 	int64_t gen = job_generated(in, j), blocks = job_blocks(in, j);
 
 	if (!j->reserved)
-		kv_grow_leave(&in->kv, j->req.prompt_tok + gen - 1, in->b.clock);
+		kv_grow_leave(&in->kv, j->req.prompt_tok + gen - 1, in->b.clock, j->growth);
 	if (instance_counts_gaps(in)) {
 		fold_gap(j, gaps_max(&in->b.gaps, j->since_ns));
 		if (!late_remove(in, j) && j->first_ns >= 0) {
@@ -295,7 +377,13 @@ static void leave_decoding(struct instance *in, struct job *j)
 {
 	stop_decoding(in, j);
 	in->b.decode_b--;
-	in->b.decode_ctx -= j->req.prompt_tok + j->pad_tok + j->gen_tok;
+	int64_t ctx = j->req.prompt_tok + j->pad_tok + j->gen_tok;
+
+	in->b.decode_ctx -= ctx;
+	if (in->kv.window_tok > 0) {
+		in->b.window_b -= j->below_window;
+		in->b.window_ctx -= smaller(ctx, in->kv.window_tok);
+	}
 	in->b.run.active = false;
 }
 
@@ -379,6 +467,7 @@ static void end_batch(struct instance *in, int64_t t_ns)
 {
 	kv_give(&in->kv, in->b.held.blocks);
 	in->b.decode_b = in->b.decode_ctx = 0;
+	in->b.window_b = in->b.window_ctx = 0;
 	in->b.held.n = in->b.held.blocks = 0;
 	in->b.batch_padded = false;
 	in->b.run.active = false;
@@ -419,12 +508,16 @@ static void finish(struct instance *in, struct job *j, int64_t t_ns)
 		} else { /* it takes part in the decode steps of the others all the same */
 			in->b.decode_b++;
 			in->b.decode_ctx += j->req.prompt_tok + j->pad_tok + j->gen_tok;
+			enter_window(in, j, j->gen_tok);
 		}
 		hold(in, j);
 	} else {
 		if (was_decoding)
 			leave_decoding(in, j);
-		if (!j->keep_kv)
+		in->lag_seats += in->async;
+		if (!j->keep_kv && in->async)
+			in->lag_blocks += j->blocks;
+		else if (!j->keep_kv)
 			kv_give(&in->kv, j->blocks);
 	}
 	j->state = JOB_DONE;
@@ -467,8 +560,10 @@ void instance_settle(struct instance *in, int64_t t_ns)
 			first_decoded(in, j, t_ns);
 			continue;
 		}
-		if (in->stream > 1 && !j->deferred)
+		if (in->stream > 1 && !j->deferred && (gen % in->stream == 0 || gen == j->stop_tok))
 			deliver(in, j, t_ns);
+		if (in->kv.window_tok > 0)
+			cross_window(in, j, gen);
 		if (gen == j->stop_tok)
 			finish(in, j, t_ns);
 		else
@@ -499,6 +594,7 @@ void instance_end_single(struct instance *in)
 	if (s->decodes) {
 		in->b.clock++;
 		in->b.decode_ctx += in->b.decode_b;
+		in->b.window_ctx += in->b.window_b;
 		if (instance_counts_gaps(in))
 			instance_first_gaps(in, s->start_ns, s->cost_ns, s->end_ns);
 		in->b.decode_end_ns = s->end_ns;

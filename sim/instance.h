@@ -23,8 +23,9 @@
 /* Consecutive decode steps of the same requests: step j ends at start + round(F(j)). */
 struct run {
 	bool active;
-	int64_t start_ns, clock; /* when it started; decode clock then */
-	int64_t b, ctx;		 /* sequences; their summed context in the first step */
+	int64_t start_ns, clock;      /* when it started; decode clock then */
+	int64_t b, ctx;		      /* sequences; their summed context in the first step */
+	int64_t window_b, window_ctx; /* those below the window; the context within it */
 	struct decode_cost cost;
 	int64_t done, begun; /* steps ended and started so far, as accounted */
 	int64_t limit;	     /* the step after which the engine has to look: done <= limit */
@@ -120,6 +121,12 @@ struct instance {
 	int64_t admissions;
 	int64_t seats, step_tok, spare; /* plan_limits() */
 
+	/* Plans that are made while the step before runs (one batch only): what they cannot see. */
+	bool async;
+	struct job_list staged; /* arrivals that the next plan does not see, the one after does */
+	int64_t lag_seats, lag_blocks; /* of requests that ended with the last step */
+	int64_t ended_ns; /* end of the last step; -1 once a plan that followed started none */
+
 	/*
 	 * With pp > 1 stages there are pp batches: `b` is the one at work, instance_use() puts
 	 * another one there. They share the queue, the pool and all that stands outside `b`.
@@ -157,8 +164,11 @@ struct instance_want {
 	struct hist *itl;
 	int64_t stream, block_tok, kv_blocks, host_blocks, block_bytes;
 	double pcie_bytes_s;
+	int64_t window_tok, window_share; /* kv.h */
+	bool window_only;
 	int64_t pp; /* batches, stages */
 	int32_t first_slot;
+	bool async;
 };
 
 void instance_init(struct instance *in, const struct instance_want *w);
@@ -177,6 +187,11 @@ const struct batch *instance_batch(const struct instance *in, int32_t k);
 static inline uint32_t instance_slot(const struct instance *in)
 {
 	return (uint32_t)(in->first_slot + in->at);
+}
+/* Requests in the queue, those included that the next plan does not see yet. */
+static inline int64_t instance_waiting(const struct instance *in)
+{
+	return queue_len(&in->waiting) + in->staged.n;
 }
 /* Over all batches: running and swapped requests. */
 int64_t instance_running(const struct instance *in);
@@ -210,6 +225,13 @@ void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kin
 void instance_restore(struct instance *in, struct job *j);
 void instance_join_waiting(struct instance *in); /* joining -> running, at a boundary */
 
+/* async: a step ends now. Seats and blocks of those that ended one step before come free. */
+void instance_catch_up(struct instance *in, int64_t now_ns);
+/*
+ * async: after a plan. What it did not see the next one does: true if there was something. Where no
+ * step was started that next plan is due now, else at the end of the step.
+ */
+bool instance_look_again(struct instance *in);
 /* The end of the single step in progress. */
 void instance_end_single(struct instance *in);
 /* Delivers and finishes whatever is due at the present decode clock. */

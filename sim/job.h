@@ -35,6 +35,8 @@ struct job {
 	int64_t pad_tok;    /* padding of its prompt in a static batch */
 	int64_t blocks; /* held in the pool, or in host memory; while growing: see job_blocks() */
 	int64_t extra_tok; /* slots reserved beyond the (padded) prompt, when reserved */
+	int64_t growth;	   /* while it decodes: blocks that it takes when its last one is full */
+	bool below_window; /* while it decodes: its context is below the model's window */
 	bool reserved;	   /* its blocks were all taken at admission */
 	bool keep_kv;	   /* when done here its blocks stay until job_release_kv() */
 	bool prepaid;	   /* holds the block of its next token already */

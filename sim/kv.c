@@ -49,19 +49,28 @@ static int64_t *counter(struct kv *kv, int64_t slots, int64_t clock)
 	return &kv->growth.grow[at < kv->block_tok ? at : at - kv->block_tok];
 }
 
-void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock)
+void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock, int64_t blocks)
 {
-	++*counter(kv, slots, clock);
-	kv->growth.growers++;
+	*counter(kv, slots, clock) += blocks;
+	kv->growth.growers += blocks;
 }
 
-void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock)
+void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock, int64_t blocks)
 {
 	int64_t *n = counter(kv, slots, clock);
 
-	CHECK(*n > 0, "%lld requests at this offset", (long long)*n);
-	--*n;
-	kv->growth.growers--;
+	CHECK(*n >= blocks, "%lld blocks at this offset, not %lld", (long long)*n,
+	      (long long)blocks);
+	*n -= blocks;
+	kv->growth.growers -= blocks;
+}
+
+int64_t kv_window_blocks(const struct kv *kv, int64_t tok)
+{
+	int64_t within = tok < kv->window_tok ? tok : kv->window_tok;
+	int64_t all = kv->window_only ? 0 : kv_div(kv, tok - 1) + 1;
+
+	return all + kv->window_share * (kv_div(kv, within - 1) + 1);
 }
 
 int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)

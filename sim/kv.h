@@ -2,8 +2,8 @@
  * kv.h: the KV block pool of one instance, and how decoding requests grow in it.
  *
  * A request that decodes takes one slot a step, so it needs a new block every block_tok steps. Only
- * how many requests stand at each offset in their last block matters: `grow` counts them by (slots
- * - decode clock) mod block_tok, which a decode step leaves unchanged.
+ * how many requests stand at each offset in their last block matters: `grow` counts the blocks that
+ * they will take by (slots - decode clock) mod block_tok, which a decode step leaves unchanged.
  */
 #ifndef SIM_KV_H
 #define SIM_KV_H
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct kv_growth {
-	int64_t *grow;	 /* block_tok counters */
-	int64_t growers; /* their sum */
+	int64_t *grow;	 /* block_tok counters: blocks */
+	int64_t growers; /* their sum: blocks that all take in block_tok steps */
 };
 
 struct kv {
@@ -23,6 +23,12 @@ struct kv {
 	int64_t total, used;	       /* blocks; used + free = total, always */
 	int64_t host_total, host_used; /* blocks of host memory for swapped requests */
 	struct kv_growth growth;
+	/*
+	 * Sliding windows (0: none): window_share blocks for each block of min(slots, window_tok),
+	 * beside the blocks of all slots, or (window_only) alone.
+	 */
+	int64_t window_tok, window_share;
+	bool window_only;
 };
 
 void kv_growth_init(struct kv_growth *g, int64_t block_tok);
@@ -37,9 +43,19 @@ static inline int64_t kv_div(const struct kv *kv, int64_t x)
 	return kv->shift >= 0 ? x >> kv->shift : x / kv->block_tok;
 }
 
+int64_t kv_window_blocks(const struct kv *kv, int64_t tok);
+
 static inline int64_t kv_blocks(const struct kv *kv, int64_t tok)
 {
-	return tok <= 0 ? 0 : kv_div(kv, tok - 1) + 1;
+	if (tok <= 0)
+		return 0;
+	return kv->window_tok ? kv_window_blocks(kv, tok) : kv_div(kv, tok - 1) + 1;
+}
+
+/* Blocks that a request with `slots` slots, its last block full, takes for the next one. */
+static inline int64_t kv_next_blocks(const struct kv *kv, int64_t slots)
+{
+	return !kv->window_only + (slots < kv->window_tok ? kv->window_share : 0);
 }
 
 static inline int64_t kv_free(const struct kv *kv)
@@ -51,9 +67,12 @@ static inline int64_t kv_free(const struct kv *kv)
 void kv_take(struct kv *kv, int64_t blocks);
 void kv_give(struct kv *kv, int64_t blocks);
 
-/* A request with that many slots starts or stops growing at this decode clock. */
-void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock);
-void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock);
+/*
+ * A request with that many slots starts or stops growing at this decode clock, by `blocks` whenever
+ * its last one is full.
+ */
+void kv_grow_join(struct kv *kv, int64_t slots, int64_t clock, int64_t blocks);
+void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock, int64_t blocks);
 
 /* The counter that the step starting at `clock` meets; each step later meets the one before it. */
 static inline int64_t kv_offset(const struct kv *kv, int64_t clock)

@@ -239,6 +239,14 @@ enum plan_result plan_restore(struct plan *p, const struct request *r)
 
 /* The step */
 
+/* Pairs within the window of q tokens after `prior` ones. */
+static double window_pairs(double window, double prior, double q)
+{
+	double below = prior + q <= window ? q : prior < window ? window - prior : 0;
+
+	return below * (prior + (below + 1) / 2) + (q - below) * window;
+}
+
 static void describe(const struct instance *in, struct step *step)
 {
 	const struct single *s = &in->b.single;
@@ -250,11 +258,15 @@ static void describe(const struct instance *in, struct step *step)
 
 		step->prefill_tok += q;
 		step->prefill_pairs += (double)q * ((double)j->done_tok + (double)(q + 1) / 2);
+		if (in->kv.window_tok > 0)
+			step->window_pairs += window_pairs((double)in->kv.window_tok,
+							   (double)j->done_tok, (double)q);
 		step->prefill_done_seq += j->done_tok + s->prefill_tok[i] == j->seq_tok;
 	}
 	if (s->decodes) {
 		step->decode_seq = in->b.decode_b;
 		step->decode_ctx = in->b.decode_ctx;
+		step->window_ctx = in->b.window_ctx;
 	}
 }
 
@@ -319,6 +331,16 @@ static enum bound bound_of(const struct instance *in, const struct plan *p)
 	return of[p->refused];
 }
 
+/* There was something that the plan could not see. */
+static void plan_again(struct instance *in, int64_t now_ns, int64_t *wait_ns)
+{
+	in->b.plan_due = true;
+	if (!in->b.busy)
+		instance_plan(in, now_ns, wait_ns);
+	else if (!in->b.in_single)
+		run_cut(in, now_ns);
+}
+
 void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 {
 	struct view v = {in, now_ns};
@@ -343,4 +365,6 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	} else { /* nothing to compute: no step, even where everybody was swapped out */
 		in->b.run.active = false;
 	}
+	if (in->async && instance_look_again(in))
+		plan_again(in, now_ns, wait_ns);
 }

@@ -3,14 +3,21 @@
 
 int64_t run_end_ns(const struct run *r, int64_t j)
 {
-	int64_t ctx = j * r->ctx + r->b * (j * (j - 1) / 2);
+	int64_t turns = j * (j - 1) / 2, ctx = j * r->ctx + r->b * turns;
+	double ns = (double)j * r->cost.step_ns + r->cost.ctx_ns * (double)ctx;
 
-	return r->start_ns + round_ns((double)j * r->cost.step_ns + r->cost.ctx_ns * (double)ctx);
+	if (r->window_ctx > 0)
+		ns += r->cost.window_ns * (double)(j * r->window_ctx + r->window_b * turns);
+	return r->start_ns + round_ns(ns);
 }
 
 double run_step_ns(const struct run *r, int64_t j)
 {
-	return r->cost.step_ns + r->cost.ctx_ns * (double)(r->ctx + r->b * (j - 1));
+	double ns = r->cost.step_ns + r->cost.ctx_ns * (double)(r->ctx + r->b * (j - 1));
+
+	if (r->window_ctx > 0)
+		ns += r->cost.window_ns * (double)(r->window_ctx + r->window_b * (j - 1));
+	return ns;
 }
 
 /* Steps of the run that lie within the present piece of the cost model, and within exact sums. */
@@ -49,6 +56,18 @@ static void begin_steps(struct instance *in, int64_t n)
 	r->begun += n;
 }
 
+/* Gaps of steps first .. to: an arithmetic sequence, also where two contexts grow. */
+static void add_gaps(struct instance *in, const struct run *r, int64_t first, int64_t to)
+{
+	double slope = r->cost.ctx_ns * (double)r->b + r->cost.window_ns * (double)r->window_b;
+
+	if (r->window_ctx > 0)
+		hist_add_run(in->itl, run_step_ns(r, 1), slope, 0, 1, first, to, in->b.n_decoding);
+	else
+		hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first, to,
+			     in->b.n_decoding);
+}
+
 /* Steps done + 1 .. to end: tokens, contexts and gaps. */
 static void end_steps(struct instance *in, int64_t to)
 {
@@ -57,6 +76,7 @@ static void end_steps(struct instance *in, int64_t to)
 
 	in->b.clock += to - r->done;
 	in->b.decode_ctx += (to - r->done) * r->b;
+	in->b.window_ctx += (to - r->done) * r->window_b;
 	if (instance_counts_gaps(in)) {
 		if (first == 1) {
 			in->b.decode_end_ns = to == 1 ? end_ns : run_end_ns(r, 1);
@@ -65,8 +85,7 @@ static void end_steps(struct instance *in, int64_t to)
 			first = 2;
 		}
 		if (first <= to) {
-			hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first,
-				     to, in->b.n_decoding);
+			add_gaps(in, r, first, to);
 			gaps_run(&in->b.gaps, in->b.decode_end_ns, run_step_ns(r, to), end_ns);
 		}
 	}
@@ -83,6 +102,8 @@ static void run_start(struct instance *in, int64_t now_ns)
 			  .clock = in->b.clock,
 			  .b = in->b.decode_b,
 			  .ctx = in->b.decode_ctx,
+			  .window_b = in->b.window_b,
+			  .window_ctx = in->b.window_ctx,
 			  .begun = 1};
 	in->executor->ops->decode(in->executor, &(struct decode_batch){.seq = r->b, .ctx = r->ctx},
 				  &r->cost);
@@ -122,6 +143,9 @@ bool run_continue(struct instance *in, int64_t now_ns)
 static double steps_within(const struct run *r, double t)
 {
 	double half_slope = r->cost.ctx_ns * (double)r->b / 2;
+
+	if (r->window_ctx > 0)
+		half_slope += r->cost.window_ns * (double)r->window_b / 2;
 	double first = run_step_ns(r, 1) - half_slope; /* F(j) = first j + half_slope j^2 */
 
 	if (half_slope > 0)

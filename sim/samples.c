@@ -47,7 +47,7 @@ void samples_add(struct sim *s, const struct instance *in)
 	s->samples[s->n_samples++] = (struct sample){.t_ns = s->now_ns,
 						     .instance = in->index,
 						     .running = instance_running(in),
-						     .waiting = queue_len(&in->waiting),
+						     .waiting = instance_waiting(in),
 						     .kv_blocks = in->kv.used};
 }
 

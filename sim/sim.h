@@ -30,6 +30,8 @@ struct hardware {
 	 * unless all layers are such (window_only). */
 	int64_t window_tok, window_share;
 	bool window_only;
+	int64_t window_move_bytes; /* of a token within the window: kv_move_bytes is of the others
+				    */
 };
 
 enum max_tokens_rule { MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT, MAX_TOKENS_N };

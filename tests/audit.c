@@ -29,6 +29,8 @@ static void put_instance(struct places *p, const struct instance *in)
 {
 	int64_t from = p->n;
 
+	put_list(p, &in->staged);
+
 	put_list(p, &in->waiting.front);
 	for (size_t i = 0; i < in->waiting.ranked.n; i++)
 		put(p, in->waiting.ranked.at[i].job);
@@ -36,10 +38,14 @@ static void put_instance(struct places *p, const struct instance *in)
 		CHECK(p->at[i]->state == JOB_WAITING && p->at[i]->blocks == 0,
 		      "a waiting request in state %d with %lld blocks", (int)p->at[i]->state,
 		      (long long)p->at[i]->blocks);
-	put_list(p, &in->b.running);
-	put_list(p, &in->b.swapped);
-	put_list(p, &in->b.joining);
-	put_list(p, &in->b.held.deferred);
+	for (int32_t k = 0; k < in->pp; k++) {
+		const struct batch *b = instance_batch(in, k);
+
+		put_list(p, &b->running);
+		put_list(p, &b->swapped);
+		put_list(p, &b->joining);
+		put_list(p, &b->held.deferred);
+	}
 	CHECK(p->n - from == instance_outstanding(in), "%lld requests at instance %d, not %lld",
 	      (long long)(p->n - from), in->index, (long long)instance_outstanding(in));
 }
@@ -100,10 +106,15 @@ static void check_decode_seats(const struct sim *s, const struct moving *m)
 
 	for (uint32_t i = s->n_entry; i < s->n; i++) {
 		const struct instance *in = &s->instances[i];
-		int64_t n = in->b.running.n + in->b.joining.n + in->b.inbound;
 
-		CHECK(n <= seats, "%lld requests on %lld seats", (long long)n, (long long)seats);
-		inbound += in->b.inbound;
+		for (int32_t k = 0; k < in->pp; k++) {
+			const struct batch *b = instance_batch(in, k);
+			int64_t n = b->running.n + b->joining.n + b->inbound;
+
+			CHECK(n <= seats, "%lld requests on %lld seats", (long long)n,
+			      (long long)seats);
+			inbound += b->inbound;
+		}
 	}
 	CHECK(inbound == m->pulled, "%lld inbound, %lld pulled", (long long)inbound,
 	      (long long)m->pulled);
@@ -115,7 +126,7 @@ void audit_sim(void *arg, const struct sim *s, int32_t instance)
 	int64_t outside, reserved = 0;
 
 	(void)instance;
-	CHECK(s->n <= AUDIT_INSTANCES, "%u instances of %d", s->n, AUDIT_INSTANCES);
+	CHECK(s->n_slots <= AUDIT_INSTANCES, "%u batches of %d", s->n_slots, AUDIT_INSTANCES);
 	a->calls++;
 	a->all = job_pool_all(&s->jobs, &a->n_all);
 	struct moving m = count_moving(a);

@@ -7,7 +7,7 @@
 
 #include "sim/engine.h"
 
-enum { AUDIT_INSTANCES = 64 };
+enum { AUDIT_INSTANCES = 64 }; /* batches, where instances have several */
 
 /* What was seen of a padded batch when it was taken: its requests that are done are gone. */
 struct audit_batch {
@@ -27,6 +27,6 @@ void audit_sim(void *arg, const struct sim *s, int32_t instance);
 
 /* One instance alone. Returns blocks in use that none of its own jobs holds: reserved for inbound
  * transfers, and kept until outbound ones are over. */
-int64_t audit_instance(struct audit *a, const struct instance *in);
+int64_t audit_instance(struct audit *a, struct instance *in);
 
 #endif

@@ -20,11 +20,27 @@ static int64_t ceil_div(int64_t a, int64_t b)
 	return (a + b - 1) / b;
 }
 
+/* Blocks that the slot after so many takes where their last block is full. */
+static int64_t next_blocks(const struct kv *kv, int64_t slots)
+{
+	return !kv->window_only + (slots < kv->window_tok ? kv->window_share : 0);
+}
+
 /* What is found by walking the running requests. */
 struct found {
 	int64_t n, partial, decoding, growers;
 	int64_t blocks, ctx;
+	int64_t window_b, window_ctx;
 };
+
+/* Blocks of so many slots, by the two terms where the model has windows. */
+static int64_t blocks_for(const struct kv *kv, int64_t slots)
+{
+	int64_t within = slots < kv->window_tok ? slots : kv->window_tok;
+	int64_t all = kv->window_only ? 0 : ceil_div(slots, kv->block_tok);
+
+	return all + kv->window_share * ceil_div(within, kv->block_tok);
+}
 
 /* Decode steps that go on now: their blocks are taken, their tokens are not there yet. */
 static int64_t going_on(const struct instance *in)
@@ -58,7 +74,7 @@ static int64_t slots(const struct instance *in, const struct job *j)
 
 static int64_t blocks_of(const struct instance *in, const struct job *j)
 {
-	int64_t blocks = ceil_div(slots(in, j), in->kv.block_tok);
+	int64_t blocks = blocks_for(&in->kv, slots(in, j));
 
 	if (!j->reserved)
 		return blocks;
@@ -94,9 +110,16 @@ static void check_running(const struct instance *in, struct found *f)
 			continue;
 		}
 		check_decoding(in, j);
+		int64_t ctx = j->req.prompt_tok + j->gen_tok + (in->b.clock - j->join_clock);
+
 		f->decoding++;
-		f->growers += !j->reserved;
-		f->ctx += j->req.prompt_tok + j->gen_tok + (in->b.clock - j->join_clock);
+		if (!j->reserved)
+			f->growers += next_blocks(&in->kv, ctx - 1);
+		f->ctx += ctx;
+		if (in->kv.window_tok > 0) {
+			f->window_b += ctx < in->kv.window_tok;
+			f->window_ctx += ctx < in->kv.window_tok ? ctx : in->kv.window_tok;
+		}
 	}
 	EQUAL(in->b.running.n, f->n);
 	EQUAL(in->b.n_partial, f->partial);
@@ -117,7 +140,8 @@ static void check_offsets(const struct instance *in)
 		for (const struct job *j = in->b.running.first; j; j = j->next) {
 			int64_t held = j->req.prompt_tok + j->gen_tok - 1 - j->join_clock;
 
-			n += j->state == JOB_DECODING && !j->reserved && ((held % b) + b) % b == at;
+			if (j->state == JOB_DECODING && !j->reserved && ((held % b) + b) % b == at)
+				n += next_blocks(&in->kv, held + in->b.clock);
 		}
 		EQUAL(in->kv.growth.grow[at], n);
 		sum += n;
@@ -196,7 +220,7 @@ static void check_step(const struct instance *in)
 	}
 }
 
-static void check_swapped(const struct instance *in)
+static int64_t swapped_blocks(const struct instance *in)
 {
 	int64_t host = 0, n = 0, before = -1;
 
@@ -209,8 +233,7 @@ static void check_swapped(const struct instance *in)
 		n++;
 	}
 	EQUAL(in->b.swapped.n, n);
-	EQUAL(in->kv.host_used, host);
-	AT_MOST(host, in->kv.host_total);
+	return host;
 }
 
 /* Everybody that decodes is in one group of last tokens, or joined late. */
@@ -220,7 +243,7 @@ static void check_gaps(const struct instance *in)
 
 	for (int64_t i = 0; i < in->b.n_late; i++) {
 		EQUAL(in->b.late[i]->state, JOB_DECODING);
-		prepaid += in->b.late[i]->prepaid;
+		prepaid += in->b.late[i]->prepaid ? in->b.late[i]->growth : 0;
 	}
 	EQUAL(in->b.prepaid, prepaid);
 	if (!instance_counts_gaps(in))
@@ -230,15 +253,14 @@ static void check_gaps(const struct instance *in)
 	EQUAL(n, in->b.n_decoding);
 }
 
-int64_t audit_instance(struct audit *a, const struct instance *in)
+/* The batch at work: blocks that its requests hold. */
+static int64_t audit_batch(struct audit_batch *batch, const struct instance *in)
 {
-	struct audit_batch *batch = &a->batch[in->index];
 	struct found f;
 	int64_t own;
 
 	check_running(in, &f);
 	check_offsets(in);
-	check_swapped(in);
 	check_gaps(in);
 	check_step(in);
 	if (in->b.batch_padded) {
@@ -248,10 +270,30 @@ int64_t audit_instance(struct audit *a, const struct instance *in)
 		EQUAL(in->b.held.n + in->b.held.blocks + in->b.held.deferred.n, 0);
 		EQUAL(in->b.decode_b, f.decoding);
 		EQUAL(in->b.decode_ctx, f.ctx);
+		EQUAL(in->b.window_b, f.window_b);
+		EQUAL(in->b.window_ctx, f.window_ctx);
 	}
 	own = f.blocks + in->b.held.blocks;
 	for (const struct job *j = in->b.joining.first; j; j = j->next)
 		own += j->blocks;
+	return own;
+}
+
+int64_t audit_instance(struct audit *a, struct instance *in)
+{
+	int64_t own = in->lag_blocks, host = 0;
+	int32_t at = in->at;
+
+	for (int32_t k = 0; k < in->pp; k++) {
+		instance_use(in, k);
+		own += audit_batch(&a->batch[in->first_slot + k], in);
+		host += swapped_blocks(in);
+	}
+	instance_use(in, at);
+	if (!in->async)
+		EQUAL(in->staged.n + in->lag_seats + in->lag_blocks, 0);
+	EQUAL(in->kv.host_used, host);
+	AT_MOST(host, in->kv.host_total);
 	AT_MOST(own, in->kv.used);
 	AT_MOST(in->kv.used, in->kv.total);
 	EQUAL(in->kv.used + kv_free(&in->kv), in->kv.total);

@@ -132,13 +132,13 @@ static void check_kv(gsl_rng *rng)
 	kv_init(&kv, block, from_to(rng, 400, 900), 0);
 	for (int64_t i = 0; i < g.n; i++) {
 		g.slots[i] = from_to(rng, 1, 60);
-		kv_grow_join(&kv, g.slots[i], clock);
+		kv_grow_join(&kv, g.slots[i], clock, 1);
 		kv_take(&kv,
 			kv_blocks(&kv, g.slots[i]) > kv_free(&kv) ? 0 : kv_blocks(&kv, g.slots[i]));
 	}
 	if (g.n > 0 && from_to(rng, 0, 1)) { /* the last one leaves again */
 		g.n--;
-		kv_grow_leave(&kv, g.slots[g.n], clock);
+		kv_grow_leave(&kv, g.slots[g.n], clock, 1);
 	}
 	assert_i64(kv_need(&kv, clock), need_one(&g, block));
 	most = from_to(rng, 0, 600);
