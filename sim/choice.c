@@ -60,6 +60,7 @@ const struct param common_params[] = {
 };
 
 static const char *const first_tokens[] = {"prefill", "decode", NULL};
+static const char *const links[] = {"given", "nvlink", "pcie", "network", NULL};
 
 const struct param disaggregated_params[] = {
 	{.name = "prefill",
@@ -122,6 +123,12 @@ const struct param disaggregated_params[] = {
 	 .init = "prefill",
 	 .choices = first_tokens,
 	 .help = "the first token is the prefill's, or that is discarded and decoded again"},
+	{.name = "link",
+	 .kind = PARAM_CHOICE,
+	 .offset = offsetof(struct disaggregated_params, link),
+	 .init = "given",
+	 .choices = links,
+	 .help = "bandwidth=, or the device's: NVLink (one for each device), PCIe, network"},
 	{.name = NULL},
 };
 
@@ -257,6 +264,17 @@ static int set_base(struct choice *c, const char *name, struct err *e)
 	return 0;
 }
 
+/* Parameters of the shape that contradict each other. `given`: as written, or NULL. */
+static int check_shape(const struct choice *c, const char *given, struct err *e)
+{
+	if (c->disaggregated && c->shape.link != MOVE_GIVEN && given && strstr(given, "bandwidth="))
+		return err_set(e,
+			       "%s: link=%s takes the bandwidth of the device; bandwidth= is for "
+			       "link=given",
+			       c->name, links[c->shape.link]);
+	return 0;
+}
+
 int choice_parse(struct choice *c, const char *text, struct err *e)
 {
 	char base[64];
@@ -272,7 +290,7 @@ int choice_parse(struct choice *c, const char *text, struct err *e)
 		if (!strcmp(presets[i].name, c->name))
 			preset_params = split_name(presets[i].means, base, sizeof(base));
 	if (set_base(c, base, e) < 0 || parse_params(c, c->name, preset_params, e) < 0 ||
-	    parse_params(c, c->name, given, e) < 0 ||
+	    parse_params(c, c->name, given, e) < 0 || check_shape(c, given, e) < 0 ||
 	    (c->policy->check && c->policy->check(c->state, e) < 0)) {
 		choice_release(c);
 		return -1;

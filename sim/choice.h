@@ -20,11 +20,14 @@ extern const struct param common_params[];
 /* Whose first token the client gets. */
 enum { TTFT_PREFILL, TTFT_DECODE };
 
+/* What KV moves over: the bandwidth that was given, or a link of the device. */
+enum { MOVE_GIVEN, MOVE_NVLINK, MOVE_PCIE, MOVE_NETWORK };
+
 /* Parameters of the shape `disaggregated` itself. */
 struct disaggregated_params {
 	int64_t prefill, decode;       /* instances */
 	int64_t prefill_tp, decode_tp; /* 0: the run's --tp */
-	int64_t ttft;
+	int64_t ttft, link;
 	char policy[PARAM_TEXT_MAX]; /* of the prefill instances */
 	double bandwidth_gb_s, latency_s;
 	int64_t decode_seqs;

@@ -180,7 +180,8 @@ static void start_transfer(struct sim *s, struct pools *p, uint32_t d, struct jo
 	struct link *link = &p->link[d];
 	const struct disaggregated_params *shape = &s->c->choice->shape;
 	double bytes = move_bytes(&s->c->hardware, j->req.prompt_tok);
-	double cost_ns = shape->latency_s * 1e9 + bytes / shape->bandwidth_gb_s;
+	double gb_s = s->c->link_bytes_s > 0 ? s->c->link_bytes_s / 1e9 : shape->bandwidth_gb_s;
+	double cost_ns = shape->latency_s * 1e9 + bytes / gb_s;
 	int64_t from_ns = link->free_ns > s->now_ns ? link->free_ns : s->now_ns;
 
 	/* beyond the end of time, where the engine stops, no more is added up */

@@ -1,6 +1,7 @@
 #include "sim/replay.h"
 #include "calibrate/cost.h"
 #include "sim/host.h"
+#include "sim/link.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -185,7 +186,9 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		.progress_arg = &w,
 	};
 
-	if (make_both(o, r->choice, res, &c.hardware, &c.decode_hardware, e) < 0)
+	if (make_both(o, r->choice, res, &c.hardware, &c.decode_hardware, e) < 0 ||
+	    link_bytes_s(r->choice, o->has_device ? &o->device : NULL, o->memory.tp,
+			 &c.link_bytes_s, e) < 0)
 		return -1;
 	res->trace = trace_open(&spec, e);
 	if (!res->trace)

@@ -1,4 +1,5 @@
 #include "sim/run_options.h"
+#include "sim/link.h"
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -222,6 +223,13 @@ static int set_hardware(struct run_options *o, struct err *e)
 				       "%s moves KV between instances and needs -m MODEL to know "
 				       "its size",
 				       o->choices[i].name);
+	for (size_t i = 0; i < o->n_choices; i++) {
+		double bytes_s;
+
+		if (link_bytes_s(&o->choices[i], o->has_device ? &o->device : NULL, o->memory.tp,
+				 &bytes_s, e) < 0)
+			return -1;
+	}
 	return router_find(&o->router, o->router_name, e);
 }
 

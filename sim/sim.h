@@ -42,6 +42,7 @@ struct sim_config {
 	const struct router_ops *router;
 	struct hardware hardware;	 /* of all instances, or the prefill ones */
 	struct hardware decode_hardware; /* where disaggregated */
+	double link_bytes_s;		 /* into a decode instance; 0: as its parameters say */
 	int64_t context;		 /* the model's, 0: unknown */
 	enum max_tokens_rule max_tokens_rule;
 	int64_t max_tokens;

@@ -2,6 +2,7 @@
  * How requests come and end, by hand: what the shape does with the first token, orders of the
  * queue, limits on it, timeouts and sessions.
  */
+#include "sim/link.h"
 #include "tests/schedule.h"
 #include <string.h>
 
@@ -85,12 +86,55 @@ static void test_pools(void **state)
 	both_ways(&o, ROWS(rows), check_pools);
 }
 
+/*
+ * link=: an A100 has NVLink with 300e9 bytes a second, a link for each device of the smaller
+ * instance, PCIe 4 with 32e9 in its data sheet, of which the device's figure is taken; bandwidth=
+ * otherwise.
+ */
+static double link_of(const char *policy, const char *device)
+{
+	struct choice c;
+	struct device d;
+	struct err e;
+	double bytes_s = -1;
+
+	assert_fine(choice_parse(&c, policy, &e), e);
+	assert_fine(device_load(&d, device, &e), e);
+	if (link_bytes_s(&c, &d, 8, &bytes_s, &e) < 0)
+		bytes_s = -1;
+	choice_release(&c);
+	return bytes_s;
+}
+
+static void test_links(void **state)
+{
+	struct device d;
+	struct err e;
+
+	(void)state;
+	assert_fine(device_load(&d, "a100-80g", &e), e);
+	assert_near(link_of("disaggregated", "a100-80g"), 0, 0);
+	assert_near(link_of("paged", "a100-80g"), 0, 0);
+	assert_near(link_of("disaggregated:link=nvlink", "a100-80g"), 8 * 300e9, 0);
+	assert_near(link_of("disaggregated:link=nvlink,prefill_tp=4,decode_tp=2", "a100-80g"),
+		    2 * 300e9, 0);
+	assert_near(link_of("disaggregated:link=pcie", "a100-80g"), d.pcie_bytes_s, 0);
+	assert_near(link_of("disaggregated:link=network", "a100-80g"), d.network_bytes_s, 0);
+	assert_near(link_of("disaggregated:link=nvlink", "l40s"), -1, 0); /* it has none */
+	struct choice c;
+
+	assert_i64(choice_parse(&c, "disaggregated:link=pcie,bandwidth=5", &e), -1);
+	assert_string_equal(e.text, "disaggregated: link=pcie takes the bandwidth of the device; "
+				    "bandwidth= is for link=given");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_single_token_moves),
 		cmocka_unit_test(test_first_blocks),
 		cmocka_unit_test(test_pools),
+		cmocka_unit_test(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
