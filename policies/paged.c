@@ -4,18 +4,29 @@
  *
  * chunk=0 is vLLM's first scheduler: waiting prompts go first, whole, in a step of their own.
  * chunk=N is Sarathi-Serve's (OSDI'24, section 4) and vLLM v1's: every step has a budget of N
- * tokens, decodes go first and prompts are cut to what is left.
+ * tokens, decodes go first and prompts are cut to what is left. mixed=on is the system of the
+ * paper: whole prompts join the decodes of a step. max_paddings=N is vLLM 0.2: the prompts of a
+ * step are padded to the longest.
+ *
+ * order=sjf and ljf rank the queue by a prediction of the output length, as in "Efficient LLM
+ * Scheduling by Learning to Rank" (NeurIPS'24).
  */
 #include "sim/policy.h"
+#include <math.h>
 
 enum { PREEMPT_RECOMPUTE, PREEMPT_SWAP };
+enum { MIXED_OFF, MIXED_ON };
+enum { ORDER_FCFS, ORDER_SJF, ORDER_LJF, ORDER_PRIORITY };
+enum { NO_PADDING = -1 };
 
 struct paged {
-	int64_t chunk, max_seqs, max_batched_tok, preempt;
-	double watermark;
+	int64_t chunk, max_seqs, max_batched_tok, preempt, order, mixed, max_paddings;
+	double watermark, predict_error;
 };
 
 static const char *const preempts[] = {"recompute", "swap", NULL};
+static const char *const orders[] = {"fcfs", "sjf", "ljf", "priority", NULL};
+static const char *const switches[] = {"off", "on", NULL};
 
 static const struct param params[] = {
 	{.name = "chunk",
@@ -52,6 +63,32 @@ static const struct param params[] = {
 	 .init = "recompute",
 	 .choices = preempts,
 	 .help = "what happens to a request for which blocks run out"},
+	{.name = "order",
+	 .kind = PARAM_CHOICE,
+	 .offset = offsetof(struct paged, order),
+	 .init = "fcfs",
+	 .choices = orders,
+	 .help = "of the queue: arrival, shortest or longest output first (predicted), priority"},
+	{.name = "predict_error",
+	 .kind = PARAM_REAL,
+	 .offset = offsetof(struct paged, predict_error),
+	 .init = "0",
+	 .min = 0,
+	 .max = 1,
+	 .help = "share that a predicted output length is off by at most"},
+	{.name = "mixed",
+	 .kind = PARAM_CHOICE,
+	 .offset = offsetof(struct paged, mixed),
+	 .init = "off",
+	 .choices = switches,
+	 .help = "whole prompts and decodes share a step (chunk=0)"},
+	{.name = "max_paddings",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct paged, max_paddings),
+	 .init = "-1",
+	 .min = NO_PADDING,
+	 .max = 1e9,
+	 .help = "prompts of a step are padded, by so many tokens at most (chunk=0); -1: not"},
 	{.name = NULL},
 };
 
@@ -64,7 +101,33 @@ static int check(const void *state, struct err *e)
 			       "paged: chunk=%lld is less than max_seqs=%lld; a step must have a "
 			       "token for every running request (chunk=0 turns chunks off)",
 			       (long long)s->chunk, (long long)s->max_seqs);
+	if (s->chunk > 0 && (s->mixed == MIXED_ON || s->max_paddings != NO_PADDING))
+		return err_set(e,
+			       "paged: chunk=%lld cuts prompts; mixed=on and max_paddings are for "
+			       "whole ones (chunk=0)",
+			       (long long)s->chunk);
+	if (s->mixed == MIXED_ON && s->max_paddings != NO_PADDING)
+		return err_set(e,
+			       "paged: max_paddings=%lld is for steps of prompts alone, which "
+			       "mixed=on has not; give one of them",
+			       (long long)s->max_paddings);
 	return 0;
+}
+
+static int64_t rank(const void *state, const struct view *v, const struct request *r)
+{
+	const struct paged *s = state;
+
+	switch (s->order) {
+	case ORDER_PRIORITY:
+		return r->priority;
+	case ORDER_SJF:
+		return llround(1024 * view_predicted_output(v, r, s->predict_error));
+	case ORDER_LJF:
+		return -llround(1024 * view_predicted_output(v, r, s->predict_error));
+	default:
+		return 0;
+	}
 }
 
 static void preempt(const struct paged *s, const struct request *r, struct plan *p)
@@ -95,31 +158,69 @@ static void restore(const struct view *v, struct plan *p)
 		;
 }
 
+/* The prompts that a step has taken. */
+struct taken {
+	int64_t n, tok, longest;
+};
+
+/* The first always does; the budget counts padding too. */
+static bool joins(const struct paged *s, const struct taken *t, int64_t rest, int64_t decode_tok)
+{
+	if (t->n == 0)
+		return true;
+	if (s->max_paddings == NO_PADDING)
+		return decode_tok + t->tok + rest <= s->max_batched_tok;
+	int64_t padded = (t->n + 1) * (rest > t->longest ? rest : t->longest);
+
+	return padded <= s->max_batched_tok && padded - (t->tok + rest) <= s->max_paddings;
+}
+
 static void admit_whole(const struct paged *s, const struct view *v, struct plan *p)
 {
 	const struct request *r;
+	struct taken t = {0};
 
 	while ((r = view_head(v))) {
-		int64_t rest = view_rest(v, r), before = plan_prompt_tok(p);
+		int64_t rest = view_rest(v, r);
 
-		if (before > 0 && before + rest > s->max_batched_tok) {
+		if (!joins(s, &t, rest, plan_decode_tok(p))) {
 			plan_refuse(p, PLAN_TOKENS);
 			return;
 		}
 		if (plan_admit(p, r, 0) != PLAN_OK)
 			return;
 		plan_add(p, r, rest);
+		t.n++;
+		t.tok += rest;
+		t.longest = rest > t.longest ? rest : t.longest;
 	}
+}
+
+static void limit_whole(const struct paged *s, const struct view *v, struct plan *p)
+{
+	plan_limits(p, s->max_seqs, PLAN_NO_LIMIT,
+		    (int64_t)(s->watermark * (double)view_kv_total(v)));
 }
 
 static void plan_whole(const struct paged *s, const struct view *v, struct plan *p)
 {
-	plan_limits(p, s->max_seqs, PLAN_NO_LIMIT,
-		    (int64_t)(s->watermark * (double)view_kv_total(v)));
+	limit_whole(s, v, p);
+	if (s->max_paddings != NO_PADDING)
+		plan_pad_step(p);
 	if (!view_swapped(v))
 		admit_whole(s, v, p);
 	if (plan_prompt_tok(p) == 0 && !decode(s, v, p))
 		restore(v, p);
+}
+
+static void plan_mixed(const struct paged *s, const struct view *v, struct plan *p)
+{
+	limit_whole(s, v, p);
+	if (decode(s, v, p))
+		return;
+	restore(v, p);
+	if (!view_swapped(v))
+		admit_whole(s, v, p);
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -167,6 +268,8 @@ static void plan(void *state, const struct view *v, struct plan *p)
 
 	if (s->chunk > 0)
 		plan_chunked(s, v, p);
+	else if (s->mixed == MIXED_ON)
+		plan_mixed(s, v, p);
 	else
 		plan_whole(s, v, p);
 }
@@ -178,5 +281,6 @@ const struct policy_ops policy_paged = {
 	.params = params,
 	.state_size = sizeof(struct paged),
 	.check = check,
+	.rank = rank,
 	.plan = plan,
 };

@@ -138,6 +138,12 @@ const struct preset presets[] = {
 	{"orca-max", "continuous:reserve=max", "PagedAttention, SOSP'23, section 6.1"},
 	{"orca-pow2", "continuous:reserve=pow2", "PagedAttention, SOSP'23, section 6.1"},
 	{"orca-oracle", "continuous:reserve=oracle", "PagedAttention, SOSP'23, section 6.1"},
+	/* it recomputes requests of one sequence, and swaps out those of several, which traces have
+	 * not */
+	{"vllm-sosp", "paged:chunk=0,mixed=on,max_seqs=256,max_batched_tokens=2560",
+	 "PagedAttention, SOSP'23: the authors' system, the limits of its first release"},
+	{"vllm-0.2", "paged:chunk=0,max_seqs=256,max_batched_tokens=8192,max_paddings=256",
+	 "vLLM 0.2, its default limits for a context of 8192; prompts are padded"},
 	{"vllm-v0", "paged:chunk=0,max_seqs=256,max_batched_tokens=8192",
 	 "vLLM's first scheduler, its default limits for a context of 8192"},
 	{"vllm-v1", "paged:chunk=8192,max_seqs=1024",

@@ -33,6 +33,7 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 		.window_tok = hw->window_tok,
 		.window_share = hw->window_share,
 		.window_only = hw->window_only,
+		.seed = s->c->seed,
 		.pp = hw->pp > 0 ? hw->pp : 1,
 		.first_slot = (int32_t)s->n_slots,
 		.async = common->async,
@@ -271,8 +272,10 @@ static void arrival(struct sim *s)
 
 	s->to_issue -= s->c->closed_loop > 0;
 	j->output_tok = row.output_tok;
-	j->req = (struct request){
-		.idx = s->idx++, .arrive_ns = s->now_ns, .prompt_tok = row.prompt_tok};
+	j->req = (struct request){.idx = s->idx++,
+				  .arrive_ns = s->now_ns,
+				  .prompt_tok = row.prompt_tok,
+				  .priority = row.priority};
 	if (metrics_arrival(&s->metrics, s->now_ns))
 		metrics_backlog(&s->metrics, s->now_ns, waiting(s));
 	if (fits_model_len(s, j)) {

@@ -15,6 +15,7 @@ void instance_init(struct instance *in, const struct instance_want *w)
 		.stream = w->stream,
 		.block_bytes = w->block_bytes,
 		.pcie_bytes_s = w->pcie_bytes_s,
+		.seed = w->seed,
 		.seats = INT64_MAX,
 		.step_tok = INT64_MAX,
 		.pp = w->pp,

@@ -36,6 +36,7 @@ struct run {
 struct single {
 	struct step step;
 	bool decodes;
+	bool padded; /* plan_pad_step() */
 	int64_t start_ns, end_ns;
 	double cost_ns;
 	struct job **prefill; /* jobs it prefills; tokens in prefill_tok[] */
@@ -115,6 +116,7 @@ struct instance {
 	int64_t stream;	     /* tokens a delivery */
 	int64_t block_bytes; /* of one KV block, on one device */
 	double pcie_bytes_s;
+	uint64_t seed; /* of the run */
 
 	struct kv kv;
 	struct queue waiting;
@@ -166,6 +168,7 @@ struct instance_want {
 	double pcie_bytes_s;
 	int64_t window_tok, window_share; /* kv.h */
 	bool window_only;
+	uint64_t seed;
 	int64_t pp; /* batches, stages */
 	int32_t first_slot;
 	bool async;

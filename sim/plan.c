@@ -30,6 +30,16 @@ int64_t plan_prompt_tok(const struct plan *p)
 	return p->prompt_tok;
 }
 
+int64_t plan_decode_tok(const struct plan *p)
+{
+	return p->decode_tok;
+}
+
+void plan_pad_step(struct plan *p)
+{
+	p->in->b.single.padded = true;
+}
+
 int64_t plan_tok_left(const struct plan *p)
 {
 	if (p->in->step_tok == INT64_MAX)
@@ -247,14 +257,25 @@ static double window_pairs(double window, double prior, double q)
 	return below * (prior + (below + 1) / 2) + (q - below) * window;
 }
 
+static int64_t longest_prefill(const struct single *s)
+{
+	int64_t longest = 0;
+
+	for (int64_t i = 0; i < s->n_prefill; i++)
+		if (s->prefill_tok[i] > longest)
+			longest = s->prefill_tok[i];
+	return longest;
+}
+
 static void describe(const struct instance *in, struct step *step)
 {
 	const struct single *s = &in->b.single;
+	int64_t least_tok = s->padded ? longest_prefill(s) : 0;
 
 	*step = (struct step){.prefill_seq = s->n_prefill};
 	for (int64_t i = 0; i < s->n_prefill; i++) {
 		const struct job *j = s->prefill[i];
-		int64_t q = s->prefill_tok[i] + j->pad_tok;
+		int64_t q = s->padded ? least_tok : s->prefill_tok[i] + j->pad_tok;
 
 		step->prefill_tok += q;
 		step->prefill_pairs += (double)q * ((double)j->done_tok + (double)(q + 1) / 2);
@@ -349,6 +370,7 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	instance_account_bound(in, now_ns);
 	instance_join_waiting(in);
 	in->b.single.n_prefill = 0;
+	in->b.single.padded = false;
 	in->b.plan_due = false;
 	in->policy->plan(in->state, &v, &p);
 	if (in->b.running.n == 0)

@@ -65,6 +65,13 @@ int64_t view_kv_free(const struct view *v); /* free blocks, after what this plan
 int64_t view_true_output(const struct view *v, const struct request *r);
 
 /*
+ * The output length as a predictor guesses it that is off by up to a share of `error`: the true one
+ * times a number between 1 - error and 1 + error that is a request's own for the seed of the run.
+ * An oracle all the same.
+ */
+double view_predicted_output(const struct view *v, const struct request *r, double error);
+
+/*
  * Plan: every call is checked; PLAN_OK is 0. A call that says of itself what must hold before it,
  * and is made all the same, is a bug of the policy: it aborts with a sentence that names the
  * policy.
@@ -113,6 +120,8 @@ enum plan_result plan_decode(struct plan *p);
 
 /* Prompt tokens added to this step so far. */
 int64_t plan_prompt_tok(const struct plan *p);
+/* Requests that decode in this step so far, a token each. */
+int64_t plan_decode_tok(const struct plan *p);
 /* Tokens left of step_tok for plan_add(), after decodes and prompts; INT64_MAX without a limit. */
 int64_t plan_tok_left(const struct plan *p);
 
@@ -135,6 +144,12 @@ enum plan_result plan_restore(struct plan *p, const struct request *r);
  * all of them at the end of the batch.
  */
 void plan_pad(struct plan *p, enum plan_reply reply);
+
+/*
+ * Each prompt of this step counts in its cost as the longest of them, as where a kernel computes
+ * them padded to a rectangle; budgets and KV are not touched.
+ */
+void plan_pad_step(struct plan *p);
 
 /* Calls plan() again at the first boundary at or after until_ns (> view_now()). */
 void plan_wait(struct plan *p, int64_t until_ns);

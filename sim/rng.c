@@ -2,8 +2,7 @@
 #include "sim/rng.h"
 #include "sim/err.h"
 
-/* Spreads every bit of the input over the output (the finaliser of SplitMix64). */
-static uint64_t mix(uint64_t x)
+uint64_t rng_mix(uint64_t x)
 {
 	x += UINT64_C(0x9e3779b97f4a7c15);
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -19,7 +18,7 @@ gsl_rng *rng_new(uint64_t seed, const char *name)
 	gsl_rng *r = gsl_rng_alloc(gsl_rng_taus2);
 	CHECK(r, "no memory for the random stream %s", name);
 	/* taus2 takes 32 bits of a seed, so both halves go into them. */
-	uint64_t s = mix(hash ^ mix(seed));
+	uint64_t s = rng_mix(hash ^ rng_mix(seed));
 	gsl_rng_set(r, (unsigned long)((s ^ (s >> 32)) & 0xffffffff));
 	return r;
 }

@@ -8,6 +8,9 @@
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
 
+/* SplitMix64's output for the state x: spreads every bit of it over 64. */
+uint64_t rng_mix(uint64_t x);
+
 /* A stream of its own for (seed, name). The caller frees it with gsl_rng_free(). */
 gsl_rng *rng_new(uint64_t seed, const char *name);
 

@@ -1,5 +1,6 @@
 /* view.c: what policies see. */
 #include "sim/view.h"
+#include "sim/rng.h"
 
 int64_t view_now(const struct view *v)
 {
@@ -79,6 +80,14 @@ int64_t view_kv_total(const struct view *v)
 int64_t view_kv_free(const struct view *v)
 {
 	return kv_free(&v->in->kv);
+}
+
+double view_predicted_output(const struct view *v, const struct request *r, double error)
+{
+	uint64_t mixed = rng_mix(v->in->seed + (uint64_t)r->idx);
+	double u = (double)(mixed >> 11) / 9007199254740992.0; /* 2^53 */
+
+	return (double)view_true_output(v, r) * (1 + error * (2 * u - 1));
 }
 
 int64_t view_true_output(const struct view *v, const struct request *r)

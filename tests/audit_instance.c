@@ -176,11 +176,13 @@ static void check_batch(struct audit_batch *b, const struct instance *in, const 
 static void check_single(const struct instance *in)
 {
 	const struct single *s = &in->b.single;
-	int64_t tok = 0, computed = 0, pairs2 = 0, whole = 0;
+	int64_t tok = 0, computed = 0, pairs2 = 0, whole = 0, longest = 0;
 
+	for (int64_t i = 0; i < s->n_prefill; i++)
+		longest = s->prefill_tok[i] > longest ? s->prefill_tok[i] : longest;
 	for (int64_t i = 0; i < s->n_prefill; i++) {
 		const struct job *j = s->prefill[i];
-		int64_t q = s->prefill_tok[i] + j->pad_tok;
+		int64_t q = s->padded ? longest : s->prefill_tok[i] + j->pad_tok;
 
 		EQUAL(j->state, JOB_PREFILLING);
 		tok += s->prefill_tok[i];

@@ -75,7 +75,7 @@ static void check_fcfs(const struct random_run *run, const struct harness_result
 {
 	int64_t last[AUDIT_INSTANCES] = {0}, end_ns = 0;
 	bool none[AUDIT_INSTANCES] = {false};
-	bool ranked = run->choice.policy->rank != NULL;
+	bool ranked = run->choice.policy->rank && !strstr(run->choice.params, "order=fcfs");
 	bool many = run->choice.disaggregated && run->choice.shape.prefill > 1;
 
 	for (size_t i = 0; i < r->n_ended; i++) {

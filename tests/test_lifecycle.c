@@ -128,6 +128,161 @@ static void test_links(void **state)
 				    "bandwidth= is for link=given");
 }
 
+/* Orders of the queue: a step is 10, one seat; the first arrives alone, three others wait behind
+ * it. */
+static void check_starts(const char *policy, const int64_t starts[4])
+{
+	static const struct trace_row rows[] = {
+		{.arrive_ns = 0, .prompt_tok = 4, .output_tok = 3, .priority = 9},
+		{.arrive_ns = 1, .prompt_tok = 4, .output_tok = 5, .priority = 7},
+		{.arrive_ns = 2, .prompt_tok = 4, .output_tok = 2, .priority = 8},
+		{.arrive_ns = 3, .prompt_tok = 4, .output_tok = 5, .priority = 7},
+	};
+	struct harness_options o = harness_default(policy, "step_ns=10");
+	struct harness_result r = schedule(&o, ROWS(rows));
+
+	for (int i = 0; i < 4; i++)
+		assert_i64(r.record[i].schedule_ns, starts[i]);
+	assert_true(!strstr(policy, "jf") == !strstr(r.summary.notes, "oracle"));
+	harness_release(&r);
+}
+
+static void test_orders(void **state)
+{
+	(void)state;
+	check_starts("paged:max_seqs=1", (int64_t[]){0, 30, 80, 100});
+	check_starts("paged:max_seqs=1,order=sjf", (int64_t[]){0, 50, 30, 100}); /* ties: arrival */
+	check_starts("paged:max_seqs=1,order=sjf,chunk=8", (int64_t[]){0, 50, 30, 100});
+	check_starts("paged:max_seqs=1,order=ljf", (int64_t[]){0, 30, 130, 80});
+	check_starts("paged:max_seqs=1,order=priority", (int64_t[]){0, 30, 130, 80});
+	check_starts("paged:max_seqs=1,order=priority,chunk=8", (int64_t[]){0, 30, 130, 80});
+}
+
+/*
+ * With predict_error=1 and seed 0 lengths of 100 are predicted as 177, 113, 118, 23, 86 and 77
+ * (SplitMix64's outputs of the states 0 to 5, by a program of its own): the first runs, then 3, 5,
+ * 4, 1, 2 in turn, 1000 each.
+ */
+static void test_predicted_order(void **state)
+{
+	static const int64_t starts[] = {0, 4000, 5000, 1000, 3000, 2000};
+	struct trace_row rows[6];
+	struct harness_options o =
+		harness_default("paged:max_seqs=1,order=sjf,predict_error=1", "step_ns=10");
+
+	(void)state;
+	for (int64_t i = 0; i < 6; i++)
+		rows[i] = (struct trace_row)ROW(i, 4, 100);
+	struct harness_result r = schedule(&o, rows, 6);
+
+	for (int i = 0; i < 6; i++)
+		assert_i64(r.record[i].schedule_ns, starts[i]);
+	harness_release(&r);
+}
+
+/*
+ * mixed=on: a step is 10 and 1 a prompt token. The first is prefilled until 14; then its second
+ * token shares the step [14, 29] with the prompt of 5, for which it waits otherwise.
+ */
+static void check_mixed(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 14, 49);
+	assert_times(r, 1, 14, 29, 39);
+	assert_i64(r->summary.steps, 4);
+}
+
+static void check_not_mixed(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 14, 59);
+	assert_times(r, 1, 14, 29, 39);
+}
+
+/* A decode and prompts of 5 and 1 are 7 tokens: in a budget of 6 the last one waits; a prompt alone
+ * is taken whatever the budget. */
+static void check_budget(const struct harness_result *r)
+{
+	assert_times(r, 1, 14, 29, 29);
+	assert_times(r, 2, 29, 40, 40);
+}
+
+static void check_larger_budget(const struct harness_result *r)
+{
+	assert_times(r, 1, 14, 30, 30);
+	assert_times(r, 2, 14, 30, 30);
+}
+
+static void test_mixed(void **state)
+{
+	static const struct trace_row two[] = {ROW(0, 4, 4), ROW(5, 5, 2)};
+	static const struct trace_row three[] = {ROW(0, 4, 4), ROW(5, 5, 1), ROW(5, 1, 1)};
+	struct harness_options o = harness_default("paged:mixed=on", "step_ns=10,prefill_tok_ns=1");
+
+	(void)state;
+	both_ways(&o, ROWS(two), check_mixed);
+	o.policy = "paged:mixed=on,max_batched_tokens=1";
+	both_ways(&o, ROWS(two), check_mixed);
+	o.policy = "paged";
+	both_ways(&o, ROWS(two), check_not_mixed);
+	o.policy = "paged:mixed=on,max_batched_tokens=6";
+	both_ways(&o, ROWS(three), check_budget);
+	o.policy = "paged:mixed=on,max_batched_tokens=7";
+	both_ways(&o, ROWS(three), check_larger_budget);
+}
+
+/*
+ * max_paddings: prompts of 4 and 6 are padded to 12 tokens, 2 of them padding, and take 10 + 12;
+ * with one of 20 it would be 60 tokens, 30 of them padding.
+ */
+static void check_padded_pair(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 22, 22);
+	assert_times(r, 1, 0, 22, 22);
+	assert_times(r, 2, 22, 52, 52);
+}
+
+static void check_one_by_one(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 14, 14);
+	assert_times(r, 1, 14, 30, 30);
+	assert_times(r, 2, 30, 60, 60);
+}
+
+static void test_max_paddings(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 1), ROW(0, 6, 1), ROW(0, 20, 1)};
+	struct harness_options o =
+		harness_default("paged:max_paddings=2", "step_ns=10,prefill_tok_ns=1");
+
+	(void)state;
+	both_ways(&o, ROWS(rows), check_padded_pair);
+	o.policy = "paged:max_paddings=29";
+	both_ways(&o, ROWS(rows), check_padded_pair);
+	o.policy = "paged:max_paddings=1";
+	both_ways(&o, ROWS(rows), check_one_by_one);
+	o.policy = "paged:max_paddings=50,max_batched_tokens=11"; /* 12 with padding */
+	both_ways(&o, ROWS(rows), check_one_by_one);
+}
+
+static void test_contradictions(void **state)
+{
+	static const char *const texts[] = {"paged:chunk=512,mixed=on",
+					    "paged:chunk=512,max_paddings=4",
+					    "paged:mixed=on,max_paddings=4",
+					    "vllm-0.2:mixed=on",
+					    "vllm-v1:mixed=on",
+					    "paged:predict_error=1.5",
+					    "paged:order=lifo"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct choice c;
+		struct err e = {""};
+
+		assert_i64(choice_parse(&c, texts[i], &e), -1);
+		assert_true(e.text[0] != '\0');
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +290,11 @@ int main(void)
 		cmocka_unit_test(test_first_blocks),
 		cmocka_unit_test(test_pools),
 		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_predicted_order),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_max_paddings),
+		cmocka_unit_test(test_contradictions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
