@@ -14,4 +14,7 @@ uint64_t rng_mix(uint64_t x);
 /* A stream of its own for (seed, name). The caller frees it with gsl_rng_free(). */
 gsl_rng *rng_new(uint64_t seed, const char *name);
 
+/* Spreads every bit of the input over the output (SplitMix64's output function of state x). */
+uint64_t rng_mix(uint64_t x);
+
 #endif

@@ -110,6 +110,74 @@ static void lognormal_lengths(void **state)
 	measure_release(&m);
 }
 
+/* Sum of the first n of r^-exponent, weighted by (first + r - 1)^power. */
+static double zipf_sum(int first, int n, double exponent, int power)
+{
+	double sum = 0;
+	for (int r = 1; r <= n; r++)
+		sum += pow(r, -exponent) * pow(first + r - 1, power);
+	return sum;
+}
+
+/*
+ * Uniform: mean (lo + hi) / 2, variance ((hi - lo + 1)^2 - 1) / 12, every length alike. Zipf: by
+ * its sums. 200,000 rows, 4 standard errors.
+ */
+static void ranges_of_lengths(void **state)
+{
+	(void)state;
+	enum { N = 200000 };
+	struct measure m;
+	measure("synth:poisson,n=200000,prompt_lo=820,prompt_hi=1024,output_lo=1,output_hi=4", &m);
+	assert_near(m.prompt_mean, 922, 4 * sqrt((205 * 205 - 1) / 12.0 / N));
+	assert_i64(tally_at(&m.prompts, 0), 820);
+	assert_i64(m.prompt_max, 1024);
+	assert_i64(m.outputs.distinct, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_near(m.outputs.entries[i].count, N / 4, 4 * sqrt(N * 0.25 * 0.75));
+	measure_release(&m);
+	measure("synth:poisson,n=200000,prompt_lo=10,prompt_hi=1009,prompt_zipf=0.8", &m);
+	double sum = zipf_sum(10, 1000, 0.8, 0), mean = zipf_sum(10, 1000, 0.8, 1) / sum;
+	double variance = zipf_sum(10, 1000, 0.8, 2) / sum - mean * mean;
+	assert_near(m.prompt_mean, mean, 4 * sqrt(variance / N));
+	assert_i64(m.prompts.entries[0].value, 10);
+	assert_i64(m.prompt_max, 1009);
+	for (int r = 1; r <= 8; r++) {
+		double share = pow(r, -0.8) / sum;
+		assert_near(m.prompts.entries[r - 1].count, N * share,
+			    4 * sqrt(N * share) + 0.005 * N * share); /* cells of the table */
+	}
+	measure_release(&m);
+}
+
+/* Both from one length, as Vidur splits it: 1000 tokens by 4 are 800 and 200. */
+static void one_length_is_split(void **state)
+{
+	(void)state;
+	struct measure m;
+	measure("synth:poisson,prompt=1000,split=4", &m);
+	assert_near(m.prompt_mean, 800, 0);
+	assert_near(m.output_mean, 200, 0);
+	measure_release(&m);
+	measure("synth:poisson,prompt_lo=1,prompt_hi=3,split=1000000", &m);
+	assert_near(m.output_mean, 1, 0); /* at least one each */
+	assert_i64(m.prompt_max, 2);
+	measure_release(&m);
+}
+
+static void arrivals_in_slots(void **state)
+{
+	(void)state;
+	struct err e;
+	struct rows free, slots;
+	struct trace_spec spec = {.source = "synth:poisson,n=60,rate=0.7"};
+	assert_fine(read_rows(&spec, &free, &e), e);
+	spec.source = "synth:poisson,n=60,rate=0.7,slot=2.5";
+	assert_fine(read_rows(&spec, &slots, &e), e);
+	for (int i = 0; i < 60; i++)
+		assert_i64(slots.row[i].arrive_ns, free.row[i].arrive_ns / 2500000000 * 2500000000);
+}
+
 /* Spearman's correlation as asked for; 0.01 is more than 4 standard errors. */
 static void correlation(void **state)
 {
@@ -252,7 +320,7 @@ static void bad_generators(void **state)
 	static const struct {
 		const char *source, *part;
 	} cases[] = {
-		{"synth:", "azure-conv, poisson, gamma, constant, weibull"},
+		{"synth:", "azure-conv, azure-code, sharegpt"},
 		{"synth:azure-con", "'azure-conv'"},
 		{"synth:poisson,n=0", "n"},
 		{"synth:poisson,n=1.5", "n"},
@@ -262,13 +330,29 @@ static void bad_generators(void **state)
 		{"synth:poisson,rate=", "rate"},
 		{"synth:poisson,promt=5", "'prompt'"},
 		{"synth:poisson,prompt", "name=value"},
-		{"synth:poisson,cv=0", "cv"},
+		{"synth:poisson,cv=0.001", "cv=0.001: expected 0.01 to 100"},
+		{"synth:poisson,cv=-1", "cv"},
 		{"synth:poisson,corr=1.5", "corr"},
 		{"synth:poisson,arrivals=uniform", "poisson, gamma, weibull, constant"},
 		{"synth:poisson,prompt=10,prompt_sd=5,prompt_p90=20", "cannot both be given"},
 		{"synth:poisson,output_sd=5", "output_sd and output_p90 need output"},
 		{"synth:poisson,prompt=10,prompt_p90=5",
 		 "prompt_p90=5 is below the median, prompt=10"},
+		{"synth:poisson,prompt_lo=5", "prompt_lo=5 and prompt_hi=0: expected both"},
+		{"synth:poisson,output_lo=5,output_hi=4", "output_lo=5 and output_hi=4: expected"},
+		{"synth:poisson,prompt_lo=1,prompt_hi=4,prompt=3",
+		 "prompt and prompt_lo, prompt_hi cannot both be given"},
+		{"synth:poisson,prompt_zipf=1", "prompt_zipf needs prompt_lo and prompt_hi"},
+		{"synth:poisson,prompt_lo=1,prompt_hi=1000001,prompt_zipf=1",
+		 "prompt_zipf: at most 1000000 different lengths"},
+		{"synth:poisson,burst=0.5", "burst"},
+		{"synth:bursts,burst_on=60", "burst_on=60 must be less than burst_period=60"},
+		{"synth:bursts,rate=1e-5", "the rate changes every 10 s, which is too short"},
+		{"synth:diurnal,swing=1.5", "swing"},
+		{"synth:diurnal,day=1,rate=1e-6", "too short for a mean gap of 1e+06 s"},
+		{"synth:servegen-r1,swing=0.5", "swing: its clients have days of their own"},
+		{"synth:poisson,split=-1", "split"},
+		{"synth:poisson,slot=-1", "slot"},
 		{"synth:poisson,lengths=/no/such/file", "/no/such/file"},
 		{"synth:constant,rate=1e-9,n=100", "row 8 would arrive after more than 200 years"},
 	};
@@ -305,6 +389,9 @@ int main(void)
 		cmocka_unit_test(arrivals),
 		cmocka_unit_test(constant_gaps_do_not_drift),
 		cmocka_unit_test(lognormal_lengths),
+		cmocka_unit_test(ranges_of_lengths),
+		cmocka_unit_test(one_length_is_split),
+		cmocka_unit_test(arrivals_in_slots),
 		cmocka_unit_test(correlation),
 		cmocka_unit_test(seeds_and_streams),
 		cmocka_unit_test(streams_differ_by_name_and_seed),

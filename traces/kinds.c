@@ -24,4 +24,13 @@ const struct trace_kind trace_kinds[N_KINDS + 1] = {
 					 "once a minute, lengths as given"},
 	[KIND_DIURNAL] = {"synth:diurnal", "Poisson arrivals, the rate follows a sine over the "
 					   "day, lengths as given"},
+	[KIND_AZURE_CODE] = {"synth:azure-code", "lengths and gaps fitted to Azure's code trace of "
+						 "2023, 2.57 requests/s in bursts"},
+	[KIND_SHAREGPT] = {"synth:sharegpt", "lengths fitted to Sarathi's set of ShareGPT chats"},
+	[KIND_ARXIV] = {"synth:arxiv", "lengths fitted to Vidur's set of arXiv summaries"},
+	[KIND_MOONCAKE_CONV] = {"synth:mooncake-conv",
+				"lengths, slots of 3 s and shared prefixes fitted to Mooncake's "
+				"conversations, 3.40 requests/s"},
+	[KIND_SERVEGEN_R1] = {"synth:servegen-r1",
+			      "twelve clients fitted to ServeGen's figures of DeepSeek-R1"},
 };

@@ -20,12 +20,18 @@ struct knot { /* of an empirical distribution */
 	double p, tok;
 };
 
-/* What the three kinds give is cut to [1, max]. */
+/* What all kinds give is cut to [1, max]. */
 void lengths_fixed(struct lengths *l, int64_t tok, int64_t max);
 /* exp(mu + sigma z) */
 void lengths_lognormal(struct lengths *l, double mu, double sigma, int64_t max);
 /* Quantiles, linear in between; p rises from 0 to 1 over at least two knots, tok never falls. */
 void lengths_knots(struct lengths *l, const struct knot *knots, size_t n, int64_t max);
+
+/* Whole numbers from lo to hi, both included, 1 <= lo <= hi. */
+void lengths_uniform(struct lengths *l, int64_t lo, int64_t hi, int64_t max);
+/* The same, lo + r - 1 in proportion to r^-exponent (ranks, as the generators of Vidur and YCSB);
+ * takes a moment for each of them. */
+void lengths_zipf(struct lengths *l, int64_t lo, int64_t hi, double exponent, int64_t max);
 
 static inline int64_t lengths_at(const struct lengths *l, double z)
 {
