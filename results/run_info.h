@@ -16,8 +16,15 @@ struct run_info {
 	char router[32];
 	char trace[512], trace_format[32], trace_hash[24]; /* hash: 16 hex digits */
 	char columns[256];				   /* --columns */
-	int64_t trace_rows, skipped_zero, skipped_zero_prompt, left_out;
-	int64_t hash_block;	/* tokens a prefix hash stands for; NULL without hashes */
+	int64_t trace_rows;
+	char zero[8]; /* --zero */
+	int64_t skipped_zero, clamped_zero, skipped_zero_prompt, left_out;
+	int64_t hash_block; /* tokens a prefix hash stands for; NULL without hashes */
+	char hash_rule[8];
+	char sessions[8]; /* --sessions */
+	int64_t session_count, overlapping_turns, unknown_parents;
+	char arrivals[16];	/* --arrivals; NULL: as recorded */
+	double cv;		/* --cv */
 	double rate_rps, speed; /* NULL: as recorded; rate infinity is stored as 9e999 */
 	int64_t closed_loop, skip, limit;
 	double window_from_s, window_to_s;

@@ -30,10 +30,19 @@ CREATE TABLE run (
 	trace_hash TEXT,             -- of the rows taken, before --rate and --speed, 16 hex digits
 	columns TEXT,                -- --columns, as given
 	trace_rows INTEGER,          -- rows of the trace that were read
+	zero TEXT,                   -- --zero, rows without output tokens: skip, clamp or error
 	skipped_zero INTEGER,        -- rows skipped because they have no output token
+	clamped_zero INTEGER,        -- rows without output token that were given one
 	skipped_zero_prompt INTEGER, -- rows skipped because they have no prompt token
 	left_out INTEGER,            -- rows outside --skip, --limit and --window
 	hash_block INTEGER,          -- tokens a prefix hash stands for; NULL without hashes
+	hash_rule TEXT,              -- hashes stand for every block: ceil, or for full ones: floor
+	sessions TEXT,               -- --sessions: closed, turns wait for the one before, or open
+	session_count INTEGER,       -- sessions of the rows read
+	overlapping_turns INTEGER,   -- rows recorded to arrive before their session's last one ended
+	unknown_parents INTEGER,     -- rows whose parent is not in the trace before them
+	arrivals TEXT,               -- --arrivals, how they are drawn; NULL: as recorded
+	cv REAL,                     -- --cv, spread of the gaps drawn over their mean
 	rate_rps REAL,               -- --rate; NULL: as recorded; Inf: all at once
 	speed REAL,                  -- --speed, factor on the trace's clock; NULL: as recorded
 	closed_loop INTEGER,         -- --closed-loop, requests in flight; NULL: open loop

@@ -109,7 +109,16 @@ static void describe_trace(const struct replay *r)
 		fprintf(stderr, ", %.4g a second", (double)(t->rows - 1) / span_s);
 	fputs(r->options->n_rates > 1 ? ", at the first --rate\n" : "\n", stderr);
 	print_count("", "rows without output tokens skipped", t->skipped_zero);
+	print_count("", "rows without output tokens given one", t->clamped_zero);
 	print_count("", "rows without prompt tokens skipped", t->skipped_zero_prompt);
+	print_count("", "times the clock of the trace began anew", t->restarts);
+	print_count("", "rows have hash ids of no fixed length, which are left out",
+		    t->unusable_ids);
+	print_count("", "rows follow a chat that is not in the trace before them",
+		    t->unknown_parents);
+	if (!r->options->sessions_open)
+		print_count("", "turns were recorded before the one before them had ended",
+			    t->overlapping);
 	print_count("", "rows left out by --skip and --window", t->left_out);
 	print_count("",
 		    "requests longer than the model's context, which --max-model-len could refuse",

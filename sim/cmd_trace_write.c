@@ -9,15 +9,24 @@
 /* Says on stderr what the written format could not hold. */
 static void report_losses(const struct writer *w)
 {
+	const struct trace_counts *c = trace_counts(w->trace);
 	const struct {
 		int64_t rows;
 		const char *what;
 	} losses[] = {
+		{w->lost_arrivals, "arrival left out"},
 		{w->rounded, "arrival rounded to what the format can hold"},
-		{w->lost_hash_ids, "hash ids left out"},
-		{w->lost_max_tok, "max_tokens left out"},
-		{trace_counts(w->trace)->skipped_zero, "skipped: no output tokens"},
-		{trace_counts(w->trace)->skipped_zero_prompt, "skipped: no prompt tokens"},
+		{w->lost[EXTRA_HASH_IDS], "hash ids left out"},
+		{c->unusable_ids, "hash ids stand for no block of a fixed length and are left out"},
+		{w->lost[EXTRA_MAX_TOK], "max_tokens left out"},
+		{w->lost[EXTRA_PRIORITY], "priority left out"},
+		{w->lost[EXTRA_CLIENT], "client left out"},
+		{w->renamed, "client renamed to what the format can hold"},
+		{w->lost[EXTRA_SESSION], "session left out"},
+		{w->lost[EXTRA_SERVICE], "time of service left out"},
+		{c->skipped_zero, "skipped: no output tokens"},
+		{c->clamped_zero, "1 output token in place of none"},
+		{c->skipped_zero_prompt, "skipped: no prompt tokens"},
 	};
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		if (losses[i].rows > 0)
@@ -129,6 +138,8 @@ int cmd_trace_convert(int argc, char **argv)
 	    !(format = writer_find(o.out.format, &e)))
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	spec.source = argv[first];
+	spec.raw_hash_ids = true;
+	spec.lengths_will_do = format->step_ns == 0 || !strcmp(format->name, "vllm-json");
 	return copy_trace(&spec, format, o.out.path);
 }
 

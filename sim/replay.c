@@ -176,6 +176,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		.max_model_len = o->max_model_len,
 		.too_long_truncate = o->truncate,
 		.closed_loop = o->closed_loop,
+		.sessions_open = o->sessions_open,
 		.horizon_ns = o->horizon_given ? llround(o->horizon_s * 1e9) : -1,
 		.step_by_step = o->no_fast_forward,
 		.seed = (uint64_t)o->select.seed,
@@ -227,10 +228,20 @@ static void fill_trace_info(const struct replay *r, const struct resources *res,
 	snprintf(i->trace_format, sizeof(i->trace_format), "%s", trace_format(res->trace));
 	snprintf(i->trace_hash, sizeof(i->trace_hash), "%016llx", (unsigned long long)t->hash);
 	i->trace_rows = t->rows;
+	snprintf(i->zero, sizeof(i->zero), "%s", trace_zero_names[o->spec.zero]);
 	i->skipped_zero = t->skipped_zero;
+	i->clamped_zero = t->clamped_zero;
 	i->skipped_zero_prompt = t->skipped_zero_prompt;
 	i->left_out = t->left_out;
 	i->hash_block = given_int(trace_hash_block(res->trace));
+	snprintf(i->hash_rule, sizeof(i->hash_rule), "%s",
+		 trace_hash_names[trace_hash_rule(res->trace)]);
+	snprintf(i->sessions, sizeof(i->sessions), "%s", o->sessions_text);
+	i->session_count = t->sessions;
+	i->overlapping_turns = t->overlapping;
+	i->unknown_parents = t->unknown_parents;
+	snprintf(i->arrivals, sizeof(i->arrivals), "%s", o->spec.arrivals ? o->spec.arrivals : "");
+	i->cv = given_real(o->spec.cv);
 	i->rate_rps = r->rate;
 	i->speed = given_real(o->select.speed);
 	i->closed_loop = given_int(o->closed_loop);

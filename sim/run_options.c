@@ -6,7 +6,7 @@
 
 static const double NS = 1e9;
 
-enum { N_ROWS = 40 };
+enum { N_ROWS = 60 };
 
 /* The table points into `o`; `rows` has room for N_ROWS. */
 static void fill_rows(struct run_options *o, struct option_row *rows)
@@ -32,6 +32,9 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		{"rate", 0, OPTION_LIST, &o->rate_texts, "RPS[,RPS...]",
 		 "scale the gaps of the trace to this offered rate; inf: all at once", 0, 0, 0},
 		TRACE_SELECT_ROWS(&o->select),
+		{"sessions", 0, OPTION_TEXT, &o->sessions_text, "closed|open",
+		 "turns of a session wait for the one before, or arrive as recorded [closed]", 0, 0,
+		 0},
 		{"closed-loop", 0, OPTION_INT, &o->closed_loop, "N",
 		 "N requests in flight, the next one at each completion", 1, 1e9, 0},
 		{"horizon", 0, OPTION_REAL, &o->horizon_s, "S",
@@ -81,10 +84,12 @@ static void set_defaults(struct run_options *o)
 				  .router_name = "round-robin",
 				  .max_tokens_text = "model",
 				  .too_long_text = "reject",
+				  .sessions_text = "closed",
 				  .format_text = "md",
 				  .requests_text = "all",
 				  .instances = 1,
 				  .slo = {NAN, NAN, NAN, NAN}};
+	o->select.many_rates = true;
 	memory_want_default(&o->memory);
 	o->jobs = sysconf(_SC_NPROCESSORS_ONLN);
 	if (o->jobs < 1)
@@ -121,10 +126,21 @@ static int set_rates(struct run_options *o, struct err *e)
 	if ((o->n_rates > 0) + (o->select.speed > 0) + (o->closed_loop > 0) > 1)
 		return err_set(e, "--rate, --speed and --closed-loop each say when requests "
 				  "arrive; give one of them");
+	if (o->select.arrivals && o->n_rates == 0)
+		return err_set(e, "--arrivals %s needs --rate, requests a second, or inf",
+			       o->select.arrivals);
 	if (o->n_rates == 0) {
 		o->rates = xrealloc(o->rates, sizeof(*o->rates));
 		o->rates[o->n_rates++] = NAN;
 	}
+	return 0;
+}
+
+static int set_sessions(struct run_options *o, struct err *e)
+{
+	o->sessions_open = !strcmp(o->sessions_text, "open");
+	if (!o->sessions_open && strcmp(o->sessions_text, "closed") != 0)
+		return err_set(e, "--sessions '%s' is neither closed nor open", o->sessions_text);
 	return 0;
 }
 
@@ -342,7 +358,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv, struct err *
 	if (first <= 0)
 		return first;
 	if (set_trace(o, argv[first], e) < 0 || set_choices(o, e) < 0 || set_executor(o, e) < 0 ||
-	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_lengths(o, e) < 0 ||
+	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_sessions(o, e) < 0 || set_lengths(o, e) < 0 ||
 	    set_slo(o, e) < 0 || set_output(o, e) < 0)
 		return -1;
 	return 1;

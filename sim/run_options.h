@@ -17,7 +17,7 @@ struct run_options {
 	/* as given */
 	struct option_list policies, rate_texts;
 	const char *model_name, *device_name, *executor_text, *router_name;
-	const char *max_tokens_text, *too_long_text, *slo_text;
+	const char *max_tokens_text, *too_long_text, *slo_text, *sessions_text;
 	struct trace_select select;
 	const char *db, *format_text, *requests_text;
 	double horizon_s, reserve_gib;
@@ -40,6 +40,7 @@ struct run_options {
 	enum max_tokens_rule max_tokens_rule;
 	int64_t instances, max_tokens, max_model_len, closed_loop;
 	bool truncate, keep_all;
+	bool sessions_open;
 	bool input_failed; /* what is wrong is in a file, not in the command line */
 	struct slo slo;
 	enum format format;

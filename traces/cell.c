@@ -36,6 +36,8 @@ int cell_refuse(const struct cell *c, struct err *e, const char *fmt, ...)
 	return err_set(e, "%s:%lld: %s: %s", c->file, (long long)c->line, where, rest);
 }
 
+#define PRIORITY_MAX INT64_C(1000000000000000)
+
 static int refuse_value(const struct cell *c, const char *problem, const char *expected,
 			struct err *e)
 {
@@ -64,6 +66,72 @@ int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
 	return 0;
 }
 
+int cell_priority(const struct cell *c, int64_t *priority, struct err *e)
+{
+	static const char expected[] = "a whole number from -10^15 to 10^15";
+	bool exact = true, minus = c->len > 0 && c->text[0] == '-';
+	enum number_result r = number_decimal(c->text + minus, c->len - minus, 0, PRIORITY_MAX,
+					      priority, &exact);
+	if (r != NUMBER_OK)
+		return refuse_value(c, problems[r == NUMBER_NEGATIVE ? NUMBER_NOT : r], expected,
+				    e);
+	if (!exact)
+		return refuse_value(c, "is not whole", expected, e);
+	if (minus)
+		*priority = -*priority;
+	return 0;
+}
+
+static const int shifts[] = {[CLOCK_S] = 9, [CLOCK_MS] = 6, [CLOCK_US] = 3, [CLOCK_NS] = 0};
+
+int cell_service(const struct cell *c, enum clock clock, int64_t *ns, struct err *e)
+{
+	bool exact;
+	*ns = 0;
+	if (c->len == 0)
+		return 0;
+	enum number_result r =
+		number_decimal(c->text, c->len, shifts[clock <= CLOCK_NS ? clock : CLOCK_S],
+			       NUMBER_NS_MAX, ns, &exact);
+	return r == NUMBER_OK ? 0
+			      : refuse_value(c, problems[r],
+					     "a time of service, 0 to 200 years, or nothing", e);
+}
+
+/* Bytes of the UTF-8 character at p, 0: there is none, or a control character. */
+static size_t utf8_len(const unsigned char *p, const unsigned char *end)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
+	if (n == 0 || (size_t)(end - p) < n)
+		return 0;
+	uint32_t code = n == 1 ? *p : *p & (0xffU >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if (p[i] >> 6 != 2)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	bool surrogate = code >= 0xd800 && code <= 0xdfff;
+	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+	return code < least[n] || code > 0x10ffff || surrogate || control ? 0 : n;
+}
+
+int cell_name(const struct cell *c, struct names *names, int64_t *number, struct err *e)
+{
+	const unsigned char *p = (const unsigned char *)c->text, *end = p + c->len;
+	if (c->len > NAME_MAX_BYTES)
+		return refuse_value(c, "is too long", "a name of at most 255 bytes", e);
+	while (p < end) {
+		size_t n = utf8_len(p, end);
+		if (n == 0)
+			return refuse_value(c, "is no plain text",
+					    "UTF-8 without control characters", e);
+		p += n;
+	}
+	*number = names_number(names, c->text, c->len);
+	return 0;
+}
+
 static int arrival_clock(const struct cell *c, int64_t *ns, struct err *e)
 {
 	static const char expected[] = "one such as 2023-11-16 18:17:03.9799600 (or with a zone, "
@@ -76,14 +144,11 @@ static int arrival_clock(const struct cell *c, int64_t *ns, struct err *e)
 
 int cell_arrival(const struct cell *c, enum clock *clock, int64_t *ns, struct err *e)
 {
-	static const struct {
-		int shift;
-		const char *expected;
-	} units[] = {
-		[CLOCK_S] = {9, "an arrival in seconds, 0 to 200 years"},
-		[CLOCK_MS] = {6, "an arrival in milliseconds, 0 to 200 years"},
-		[CLOCK_US] = {3, "an arrival in microseconds, 0 to 200 years"},
-		[CLOCK_NS] = {0, "an arrival in nanoseconds, 0 to 200 years"},
+	static const char *const expected[] = {
+		[CLOCK_S] = "an arrival in seconds, 0 to 200 years",
+		[CLOCK_MS] = "an arrival in milliseconds, 0 to 200 years",
+		[CLOCK_US] = "an arrival in microseconds, 0 to 200 years",
+		[CLOCK_NS] = "an arrival in nanoseconds, 0 to 200 years",
 	};
 	bool exact;
 	if (*clock == CLOCK_UNKNOWN)
@@ -91,6 +156,6 @@ int cell_arrival(const struct cell *c, enum clock *clock, int64_t *ns, struct er
 	if (*clock == CLOCK_WALL)
 		return arrival_clock(c, ns, e);
 	enum number_result r =
-		number_decimal(c->text, c->len, units[*clock].shift, NUMBER_NS_MAX, ns, &exact);
-	return r == NUMBER_OK ? 0 : refuse_value(c, problems[r], units[*clock].expected, e);
+		number_decimal(c->text, c->len, shifts[*clock], NUMBER_NS_MAX, ns, &exact);
+	return r == NUMBER_OK ? 0 : refuse_value(c, problems[r], expected[*clock], e);
 }

@@ -5,7 +5,9 @@
 
 static const char *const keys[] = {
 	[COLUMN_ARRIVAL] = "arrival",	 [COLUMN_PROMPT] = "prompt", [COLUMN_OUTPUT] = "output",
-	[COLUMN_MAX_TOK] = "max_tokens", [N_COLUMNS] = "unit",
+	[COLUMN_MAX_TOK] = "max_tokens", [COLUMN_PRIORITY] = "priority",
+	[COLUMN_CLIENT] = "client", [COLUMN_SESSION] = "session", [COLUMN_SERVICE] = "service",
+	[COLUMN_HASH_IDS] = "hash_ids", [N_COLUMNS] = "unit",
 };
 static const char *const units[] = {
 	[CLOCK_S] = "s", [CLOCK_MS] = "ms", [CLOCK_US] = "us", [CLOCK_NS] = "ns"};

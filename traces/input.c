@@ -101,6 +101,36 @@ int input_line(struct input *in, char **line, size_t *len, struct err *e)
 	return result;
 }
 
+int input_head(struct input *in, const char **bytes, size_t *len, struct err *e)
+{
+	while (!in->ended && in->len < FIRST_SIZE)
+		if (read_more(in, e))
+			return -1;
+	*bytes = in->buf;
+	*len = in->len;
+	return 0;
+}
+
+int input_all(struct input *in, size_t max, char **text, size_t *len, struct err *e)
+{
+	while (!in->ended) {
+		if (in->len > max)
+			return err_set(e, "%s: is larger than %zu MiB", unpack_name(in->unpack),
+				       max >> 20);
+		if (in->len == in->size) {
+			in->size *= 2;
+			in->buf = xrealloc(in->buf, in->size + 1);
+		}
+		if (read_more(in, e))
+			return -1;
+	}
+	in->line_no = 1;
+	*text = in->buf + in->from;
+	*len = in->len - in->from;
+	in->buf[in->len] = '\0';
+	return 0;
+}
+
 void input_again(struct input *in)
 {
 	in->again = true;

@@ -1,37 +1,84 @@
 /* jsonl.c: traces as one JSON object a line, parsed by jansson; a table says what its fields mean.
  */
+#include "traces/chats.h"
 #include "traces/number.h"
 #include "traces/source.h"
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
-enum hash_rule { HASH_CEIL, HASH_FLOOR }; /* is the last, partial block counted? */
+struct jsonl_source;
 
 struct json_format {
 	enum kind kind;
-	const char *field[N_COLUMNS]; /* the limit may be missing in a row */
-	const char *hash;	      /* may be missing in a row; NULL: no such field */
 	enum clock clock;
-	int64_t block; /* tokens of a hash id */
-	enum hash_rule rule;
+	const char *sign;	      /* the field that only this format has */
+	const char *field[N_COLUMNS]; /* from the fourth on they may be missing in a row */
+	int64_t block;		      /* tokens of a hash id */
+	enum trace_hash_rule rule;
+	bool of_block;	       /* ids stand for the tokens of their block only */
+	const char *others[3]; /* further fields */
+	/* What is left to do for a row; may be NULL. */
+	int (*finish)(struct jsonl_source *s, const json_t *object, struct trace_row *row,
+		      struct err *e);
 };
 
+static int finish_bailian(struct jsonl_source *s, const json_t *object, struct trace_row *row,
+			  struct err *e);
+static int finish_ragpulse(struct jsonl_source *s, const json_t *object, struct trace_row *row,
+			   struct err *e);
+
+/* In the order in which they are looked for. */
 static const struct json_format formats[] = {
 	{
+		.kind = KIND_BAILIAN,
+		.clock = CLOCK_S,
+		.sign = "parent_chat_id",
+		.field = {[COLUMN_ARRIVAL] = "timestamp",
+			  [COLUMN_PROMPT] = "input_length",
+			  [COLUMN_OUTPUT] = "output_length",
+			  [COLUMN_CLIENT] = "type",
+			  [COLUMN_HASH_IDS] = "hash_ids"},
+		.block = 16,
+		.rule = TRACE_HASH_CEIL,
+		.of_block = true,
+		.others = {"chat_id", "parent_chat_id", "turn"},
+		.finish = finish_bailian,
+	},
+	{
+		.kind = KIND_RAGPULSE,
+		.clock = CLOCK_S,
+		.sign = "session_id",
+		.field = {[COLUMN_ARRIVAL] = "timestamp",
+			  [COLUMN_PROMPT] = "input_length",
+			  [COLUMN_OUTPUT] = "output_length",
+			  [COLUMN_SESSION] = "session_id"},
+		.others = {"hash_ids"},
+		.finish = finish_ragpulse,
+	},
+	{
 		.kind = KIND_MOONCAKE,
-		.field = {"timestamp", "input_length", "output_length", "max_tokens"},
-		.hash = "hash_ids",
 		.clock = CLOCK_MS,
+		.sign = "timestamp",
+		.field = {[COLUMN_ARRIVAL] = "timestamp",
+			  [COLUMN_PROMPT] = "input_length",
+			  [COLUMN_OUTPUT] = "output_length",
+			  [COLUMN_MAX_TOK] = "max_tokens",
+			  [COLUMN_HASH_IDS] = "hash_ids"},
 		.block = 512,
-		.rule = HASH_CEIL,
+		.rule = TRACE_HASH_CEIL,
 	},
 	{
 		.kind = KIND_NS_JSONL,
-		.field = {"arrival_time_ns", "input_length", "output_length", "max_tokens"},
-		.hash = "hash_ids16",
 		.clock = CLOCK_NS,
+		.sign = "arrival_time_ns",
+		.field = {[COLUMN_ARRIVAL] = "arrival_time_ns",
+			  [COLUMN_PROMPT] = "input_length",
+			  [COLUMN_OUTPUT] = "output_length",
+			  [COLUMN_MAX_TOK] = "max_tokens",
+			  [COLUMN_HASH_IDS] = "hash_ids16"},
 		.block = 16,
-		.rule = HASH_FLOOR,
+		.rule = TRACE_HASH_FLOOR,
 	},
 };
 enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -41,15 +88,74 @@ struct jsonl_source {
 	struct input *in;
 	struct json_format format;
 	bool others_allowed; /* fields that the format does not name are let pass */
-	char *names;	     /* text behind the names of format.field, where --columns gave them */
+	bool raw_hash_ids;
+	char *names; /* text behind the names of format.field, where --columns gave them */
 	uint64_t *hash_ids;
 	size_t hash_size;
+	char *wide; /* a line whose ids beyond 2^63 - 1 were written anew */
+	size_t wide_size;
+	struct chats chats;
+	int64_t last_ns, shift_ns; /* RAGPulse: the last time of the file, and what is added */
 };
 
 static int refuse(const struct jsonl_source *s, struct err *e, const char *name, const char *what)
 {
 	struct cell c = {.file = input_name(s->in), .line = input_line_no(s->in), .name = name};
 	return cell_refuse(&c, e, "%s", what);
+}
+
+/*
+ * The line again, whole numbers from 2^63 to 2^64 - 1 within arrays written as the negative number
+ * of the same 64 bits, since the library's integers are signed. NULL: there is none.
+ */
+static char *rewrite_wide(struct jsonl_source *s, const char *line, size_t len, size_t *new_len)
+{
+	size_t most = len + len / 19 + 1; /* 19 digits may become 20 characters */
+	if (most > s->wide_size) {
+		s->wide_size = most;
+		s->wide = xrealloc(s->wide, s->wide_size);
+	}
+	char *out = s->wide;
+	int arrays = 0;
+	bool text = false, found = false;
+	for (size_t i = 0; i < len;) {
+		size_t n = text ? 0 : strspn(line + i, "0123456789");
+		unsigned long long value = 0;
+		errno = 0;
+		if (n >= 19 && line[i] != '0' && arrays > 0 && strchr("[, \t", line[i - 1]) &&
+		    (line[i + n] == ',' || line[i + n] == ']' || line[i + n] == ' '))
+			value = strtoull(line + i, NULL, 10);
+		if (value > INT64_MAX && errno == 0) {
+			out += sprintf(out, "%lld", (long long)value);
+			found = true;
+			i += n;
+			continue;
+		}
+		for (n = n > 0 ? n : 1; n > 0; n--, i++) {
+			if (line[i] == '"')
+				text = !text;
+			else if (text && line[i] == '\\' && n == 1 && i + 1 < len)
+				*out++ = line[i++];
+			else if (!text)
+				arrays += (line[i] == '[') - (line[i] == ']');
+			*out++ = line[i];
+		}
+	}
+	*out = '\0';
+	*new_len = (size_t)(out - s->wide);
+	s->base.hash_unsigned = s->base.hash_unsigned || found;
+	return found ? s->wide : NULL;
+}
+
+/* One JSON value, or NULL. */
+static json_t *load(struct jsonl_source *s, const char *line, size_t len, json_error_t *je)
+{
+	json_t *value = json_loadb(line, len, JSON_REJECT_DUPLICATES, je);
+	if (value || json_error_code(je) != json_error_numeric_overflow)
+		return value;
+	size_t wide_len;
+	const char *wide = rewrite_wide(s, line, len, &wide_len);
+	return wide ? json_loadb(wide, wide_len, JSON_REJECT_DUPLICATES, je) : NULL;
 }
 
 /* The next line that is not blank, as an object. 1, 0 at the end, -1. */
@@ -65,13 +171,15 @@ static int next_object(struct jsonl_source *s, json_t **object, struct err *e)
 		if (line[strspn(line, " \t")] != '\0')
 			break;
 	}
-	*object = json_loadb(line, len, JSON_REJECT_DUPLICATES, &je);
-	if (!*object)
+	*object = load(s, line, len, &je);
+	if (!*object) {
+		char shown[SHOWN_SIZE * 2];
 		return err_set(e,
 			       "%s:%lld: column %d: not valid JSON (%s): expected one object a "
 			       "line",
 			       input_name(s->in), (long long)input_line_no(s->in), je.column,
-			       je.text);
+			       show_text(je.text, strlen(je.text), shown));
+	}
 	if (json_is_object(*object))
 		return 1;
 	json_decref(*object);
@@ -101,25 +209,46 @@ static const char *value_text(const json_t *v, char buf[40], size_t *len)
 	return n > 0 ? buf : NULL;
 }
 
-/* One of the columns of the format. 1: it is there, 0: it is not. */
+/* One of the columns of the format, into the row. 0 too where it may be missing, and is. */
 static int read_field(struct jsonl_source *s, const json_t *object, enum column which,
-		      int64_t *value, struct err *e)
+		      struct trace_row *row, struct err *e)
 {
 	const char *name = s->format.field[which];
 	const json_t *v = name ? json_object_get(object, name) : NULL;
 	char buf[40];
-	if (!v && which == COLUMN_MAX_TOK)
+	if (!v && which > COLUMN_OUTPUT)
 		return 0;
 	if (!v)
 		return refuse(s, e, name, "is missing");
 	struct cell c = {.file = input_name(s->in), .line = input_line_no(s->in), .name = name};
 	c.text = value_text(v, buf, &c.len);
+	bool is_text = which == COLUMN_CLIENT || which == COLUMN_SESSION;
+	if (!c.text && json_is_null(v) && which > COLUMN_OUTPUT)
+		return 0;
 	if (!c.text)
-		return refuse(s, e, name, "expected a number");
-	if (which == COLUMN_ARRIVAL ? cell_arrival(&c, &s->format.clock, value, e)
-				    : cell_tok(&c, value, e))
-		return -1;
-	return 1;
+		return refuse(s, e, name, is_text ? "expected a text" : "expected a number");
+	switch (which) {
+	case COLUMN_ARRIVAL:
+		return cell_arrival(&c, &s->format.clock, &row->arrive_ns, e);
+	case COLUMN_PROMPT:
+		return cell_tok(&c, &row->prompt_tok, e);
+	case COLUMN_OUTPUT:
+		return cell_tok(&c, &row->output_tok, e);
+	case COLUMN_MAX_TOK:
+		return cell_tok(&c, &row->max_tok, e);
+	case COLUMN_PRIORITY:
+		return cell_priority(&c, &row->priority, e);
+	case COLUMN_CLIENT:
+		return cell_name(&c, &s->base.clients, &row->client, e);
+	case COLUMN_SESSION:
+		return cell_name(&c, &s->base.sessions, &row->session, e);
+	case COLUMN_SERVICE:
+		return cell_service(&c, s->format.clock, &row->service_ns, e);
+	case COLUMN_HASH_IDS:
+	case N_COLUMNS:
+		break;
+	}
+	return 0;
 }
 
 /* The ids must be as many as the prompt has blocks. */
@@ -127,7 +256,7 @@ static int check_hash_count(const struct jsonl_source *s, const struct trace_row
 			    struct err *e)
 {
 	int64_t block = s->base.hash_block;
-	bool partial = s->format.rule == HASH_CEIL;
+	bool partial = s->base.hash_rule == TRACE_HASH_CEIL;
 	int64_t want = (row->prompt_tok + (partial ? block - 1 : 0)) / block;
 	if (n == want)
 		return 0;
@@ -137,17 +266,30 @@ static int check_hash_count(const struct jsonl_source *s, const struct trace_row
 		 (long long)row->prompt_tok, (long long)want,
 		 partial ? "one a block, the last may be partial," : "one a full block",
 		 (long long)block);
-	return refuse(s, e, s->format.hash, what);
+	return refuse(s, e, s->format.field[COLUMN_HASH_IDS], what);
+}
+
+/* Ids of blocks by themselves become ids of all up to them: two prompts share one where they are
+ * the same from the start. */
+static void chain_ids(uint64_t *ids, size_t n)
+{
+	uint64_t all = 0;
+	for (size_t i = 0; i < n; i++) {
+		all = (all ^ ids[i]) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+		all ^= all >> 32;
+		ids[i] = all;
+	}
 }
 
 static int read_hash_ids(struct jsonl_source *s, const json_t *object, struct trace_row *row,
 			 struct err *e)
 {
-	const json_t *ids = s->format.hash ? json_object_get(object, s->format.hash) : NULL;
+	const char *name = s->format.field[COLUMN_HASH_IDS];
+	const json_t *ids = name ? json_object_get(object, name) : NULL;
 	if (!ids)
 		return 0;
 	if (!json_is_array(ids))
-		return refuse(s, e, s->format.hash, "expected an array of whole numbers");
+		return refuse(s, e, name, "expected an array of whole numbers");
 	size_t n = json_array_size(ids);
 	if (check_hash_count(s, row, (int64_t)n, e))
 		return -1;
@@ -158,20 +300,113 @@ static int read_hash_ids(struct jsonl_source *s, const json_t *object, struct tr
 	for (size_t i = 0; i < n; i++) {
 		const json_t *id = json_array_get(ids, i);
 		if (!json_is_integer(id))
-			return refuse(s, e, s->format.hash, "expected an array of whole numbers");
+			return refuse(s, e, name, "expected an array of whole numbers");
 		s->hash_ids[i] = (uint64_t)json_integer_value(id);
 	}
+	if (s->format.of_block && !s->raw_hash_ids)
+		chain_ids(s->hash_ids, n);
 	row->hash_ids = s->hash_ids;
 	row->n_hash_ids = (int64_t)n;
 	return 0;
 }
 
+/* A whole number that must be there. */
+static int read_whole(const struct jsonl_source *s, const json_t *object, const char *name,
+		      int64_t *value, struct err *e)
+{
+	const json_t *v = json_object_get(object, name);
+	if (!v)
+		return refuse(s, e, name, "is missing");
+	if (!json_is_integer(v))
+		return refuse(s, e, name, "expected a whole number");
+	*value = json_integer_value(v);
+	return 0;
+}
+
+/* A chat belongs to the session of its root, which is named by the root's chat_id. */
+static int finish_bailian(struct jsonl_source *s, const json_t *object, struct trace_row *row,
+			  struct err *e)
+{
+	int64_t id, parent, turn, root;
+	char text[32], what[128];
+	if (read_whole(s, object, "chat_id", &id, e) ||
+	    read_whole(s, object, "parent_chat_id", &parent, e) ||
+	    (json_object_get(object, "turn") && read_whole(s, object, "turn", &turn, e)))
+		return -1;
+	if (id < 0)
+		return refuse(s, e, "chat_id", "is negative: expected a whole number from 0");
+	if (parent < -1)
+		return refuse(s, e, "parent_chat_id",
+			      "is negative: expected a chat_id, or -1 for the first of a session");
+	enum chats_result result = chats_add(&s->chats, id, parent, row->line, &root);
+	switch (result) {
+	case CHATS_TWICE:
+		snprintf(what, sizeof(what), "%lld is that of line %lld too: expected another",
+			 (long long)id, (long long)root);
+		return refuse(s, e, "chat_id", what);
+	case CHATS_CYCLE:
+		snprintf(what, sizeof(what), "%lld follows from chat %lld itself",
+			 (long long)parent, (long long)id);
+		return refuse(s, e, "parent_chat_id", what);
+	case CHATS_UNKNOWN:
+		s->base.unknown_parents++;
+		break;
+	case CHATS_OK:
+		break;
+	}
+	int len = snprintf(text, sizeof(text), "%lld", (long long)root);
+	row->session = names_number(&s->base.sessions, text, (size_t)len);
+	return 0;
+}
+
+/* Ids by part of the prompt: an object of arrays. They stand for texts of any length. */
+static int check_parts(const struct jsonl_source *s, const json_t *parts, struct err *e)
+{
+	if (!json_is_object(parts))
+		return refuse(s, e, "hash_ids", "expected an object of arrays of whole numbers");
+	void *at = json_object_iter((json_t *)(uintptr_t)parts);
+	for (; at; at = json_object_iter_next((json_t *)(uintptr_t)parts, at)) {
+		const json_t *ids = json_object_iter_value(at);
+		if (!json_is_array(ids))
+			return refuse(s, e, "hash_ids",
+				      "expected an object of arrays of whole numbers");
+		for (size_t i = 0; i < json_array_size(ids); i++)
+			if (!json_is_integer(json_array_get(ids, i)))
+				return refuse(s, e, "hash_ids",
+					      "expected an object of arrays of whole numbers");
+	}
+	return 0;
+}
+
+/* The file goes through several weeks, each of which begins at 0. */
+static int finish_ragpulse(struct jsonl_source *s, const json_t *object, struct trace_row *row,
+			   struct err *e)
+{
+	static const int64_t week_ns = INT64_C(604800) * 1000000000;
+	const json_t *parts = json_object_get(object, "hash_ids");
+	if (parts && check_parts(s, parts, e))
+		return -1;
+	s->base.unusable_ids += parts != NULL;
+	if (row->arrive_ns < s->last_ns - week_ns / 2) {
+		s->base.restarts++;
+		s->shift_ns += week_ns;
+	}
+	s->last_ns = row->arrive_ns;
+	row->arrive_ns += s->shift_ns;
+	if (row->arrive_ns > NUMBER_NS_MAX)
+		return refuse(s, e, "timestamp", "begins anew too often: expected 200 years");
+	return 0;
+}
+
 static bool is_named(const struct json_format *f, const char *key)
 {
-	for (enum column i = 0; i < N_COLUMNS; i++)
+	for (int i = 0; i < N_COLUMNS; i++)
 		if (f->field[i] && strcmp(f->field[i], key) == 0)
 			return true;
-	return f->hash && strcmp(f->hash, key) == 0;
+	for (size_t i = 0; i < sizeof(f->others) / sizeof(f->others[0]); i++)
+		if (f->others[i] && strcmp(f->others[i], key) == 0)
+			return true;
+	return false;
 }
 
 /* A field nobody knows may change what the others mean: only --columns lets it pass. */
@@ -192,16 +427,15 @@ static int check_names(const struct jsonl_source *s, json_t *object, struct err 
 static int read_object(struct jsonl_source *s, json_t *object, struct trace_row *row, struct err *e)
 {
 	*row = (struct trace_row){.line = input_line_no(s->in)};
-	if (s->format.field[COLUMN_ARRIVAL] &&
-	    read_field(s, object, COLUMN_ARRIVAL, &row->arrive_ns, e) < 0)
-		return -1;
+	for (int i = s->format.field[COLUMN_ARRIVAL] ? 0 : 1; i < COLUMN_HASH_IDS; i++)
+		if (s->format.field[i] && read_field(s, object, (enum column)i, row, e))
+			return -1;
 	s->base.wall_clock = s->format.clock == CLOCK_WALL;
-	if (read_field(s, object, COLUMN_PROMPT, &row->prompt_tok, e) < 0 ||
-	    read_field(s, object, COLUMN_OUTPUT, &row->output_tok, e) < 0 ||
-	    read_field(s, object, COLUMN_MAX_TOK, &row->max_tok, e) < 0 ||
-	    read_hash_ids(s, object, row, e))
-		return -1;
 	s->base.has_max_tok = s->base.has_max_tok || row->max_tok > 0;
+	if (read_hash_ids(s, object, row, e))
+		return -1;
+	if (s->format.finish && s->format.finish(s, object, row, e))
+		return -1;
 	return s->others_allowed ? 0 : check_names(s, object, e);
 }
 
@@ -224,7 +458,7 @@ static int detect(struct jsonl_source *s, struct err *e)
 		return -1;
 	const struct json_format *found = NULL;
 	for (size_t i = 0; i < N_FORMATS && !found; i++)
-		if (json_object_get(object, formats[i].field[COLUMN_ARRIVAL]))
+		if (json_object_get(object, formats[i].sign))
 			found = &formats[i];
 	json_decref(object);
 	if (!found)
@@ -238,7 +472,8 @@ static int detect(struct jsonl_source *s, struct err *e)
 
 static int take_columns(struct jsonl_source *s, const struct columns *c, struct err *e)
 {
-	s->format = (struct json_format){.kind = KIND_JSONL, .clock = c->clock};
+	s->format = (struct json_format){
+		.kind = KIND_JSONL, .clock = c->clock, .rule = TRACE_HASH_CEIL};
 	s->others_allowed = true;
 	size_t len = 0;
 	for (enum column i = 0; i < N_COLUMNS; i++) {
@@ -270,6 +505,8 @@ static void jsonl_free(struct source *base)
 	input_close(s->in);
 	free(s->names);
 	free(s->hash_ids);
+	free(s->wide);
+	chats_release(&s->chats);
 	free(s);
 }
 
@@ -279,19 +516,32 @@ static const struct source_ops jsonl_ops = {
 	.free = jsonl_free,
 };
 
-struct source *jsonl_new(struct input *in, const struct columns *columns, int64_t hash_block,
-			 struct err *e)
+struct source *jsonl_new(struct input *in, const struct columns *columns,
+			 const struct trace_spec *spec, struct err *e)
 {
 	struct jsonl_source *s = xcalloc(1, sizeof(*s));
+	const char *const *field = s->format.field;
 	s->base.ops = &jsonl_ops;
 	s->in = in;
+	s->raw_hash_ids = spec->raw_hash_ids;
 	if (columns ? take_columns(s, columns, e) : detect(s, e)) {
-		jsonl_free(&s->base);
+		source_free(&s->base);
 		return NULL;
 	}
 	input_again(in);
 	s->base.kind = s->format.kind;
-	if (s->format.hash)
-		s->base.hash_block = hash_block > 0 ? hash_block : s->format.block;
-	return &s->base;
+	s->base.has_priorities = field[COLUMN_PRIORITY] != NULL;
+	s->base.has_clients = field[COLUMN_CLIENT] != NULL;
+	s->base.has_sessions = field[COLUMN_SESSION] != NULL || s->format.kind == KIND_BAILIAN;
+	s->base.has_service = field[COLUMN_SERVICE] != NULL;
+	if (!field[COLUMN_HASH_IDS])
+		return &s->base;
+	s->base.hash_block = spec->hash_block > 0 ? spec->hash_block : s->format.block;
+	s->base.hash_rule = spec->hash_rule ? spec->hash_rule : s->format.rule;
+	if (s->base.hash_block > 0)
+		return &s->base;
+	err_set(e, "%s: --columns: hash_ids needs --hash-block, the tokens that an id stands for",
+		input_name(in));
+	source_free(&s->base);
+	return NULL;
 }

@@ -10,15 +10,16 @@
 /* Of the rate, where a command takes several, it takes care itself. Start from TRACE_SELECT_INIT.
  */
 struct trace_select {
-	const char *columns, *window, *rate;
+	const char *columns, *window, *rate, *zero, *arrivals, *hash_rule;
 	bool sort;
+	bool many_rates; /* the command has rates of its own, and checks them against `arrivals` */
 	int64_t skip, limit, hash_block, seed;
-	double speed;
+	double speed, cv;
 };
 
 #define TRACE_SELECT_INIT                                                                          \
 	{                                                                                          \
-		.seed = 1                                                                          \
+		.seed = 1, .zero = "skip"                                                          \
 	}
 
 /* Rows of an option table, for `struct trace_select *o`. */
@@ -26,7 +27,7 @@ struct trace_select {
 	{.name = "columns",                                                                        \
 	 .kind = OPTION_TEXT,                                                                      \
 	 .value = &(o)->columns,                                                                   \
-	 .arg = "arrival=C,prompt=C,output=C[,max_tokens=C][,unit=s|ms|us|ns]",                    \
+	 .arg = "arrival=C,prompt=C,output=C[,session=C,...][,unit=s|ms|us|ns]",                   \
 	 .help = "the columns of any CSV (or fields of JSON lines), by name or number from 1"},    \
 		{.name = "sort",                                                                   \
 		 .kind = OPTION_FLAG,                                                              \
@@ -65,6 +66,29 @@ struct trace_select {
 		 .min = 1,                                                                         \
 		 .max = 1e9,                                                                       \
 		 .help = "tokens a prefix hash stands for (default: the format's own)"},           \
+		{.name = "hash-rule",                                                              \
+		 .kind = OPTION_TEXT,                                                              \
+		 .value = &(o)->hash_rule,                                                         \
+		 .arg = "ceil|floor",                                                              \
+		 .help = "hashes: one a block, or one a full block (default: the format's own)"},  \
+		{.name = "zero",                                                                   \
+		 .kind = OPTION_TEXT,                                                              \
+		 .value = &(o)->zero,                                                              \
+		 .arg = "skip|clamp|error",                                                        \
+		 .help = "rows without output tokens: skip them, give them one, or refuse "        \
+			 "(default skip)"},                                                        \
+		{.name = "arrivals",                                                               \
+		 .kind = OPTION_TEXT,                                                              \
+		 .value = &(o)->arrivals,                                                          \
+		 .arg = "poisson|gamma|weibull|constant",                                          \
+		 .help = "draw arrivals at --rate, in place of those recorded"},                   \
+		{.name = "cv",                                                                     \
+		 .kind = OPTION_REAL,                                                              \
+		 .value = &(o)->cv,                                                                \
+		 .arg = "X",                                                                       \
+		 .min = 0.01,                                                                      \
+		 .max = 100,                                                                       \
+		 .help = "spread of gamma and weibull gaps over their mean (default 1)"},          \
 	{                                                                                          \
 		.name = "seed", .kind = OPTION_INT, .value = &(o)->seed, .arg = "S", .min = 0,     \
 		.max = 1e18, .help = "of random streams (default 1)"                               \

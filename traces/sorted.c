@@ -94,9 +94,10 @@ struct source *sorted_new(struct source *inner, struct err *e)
 		keep(s, &row);
 	s->base = *inner;
 	s->base.ops = &sorted_ops;
-	inner->ops->free(inner);
+	inner->clients = inner->sessions = (struct names){0};
+	source_free(inner);
 	if (more < 0) {
-		sorted_free(&s->base);
+		source_free(&s->base);
 		return NULL;
 	}
 	if (s->n > 0)

@@ -6,6 +6,7 @@
 #define TRACES_SOURCE_H
 
 #include "traces/input.h"
+#include "traces/names.h"
 #include "traces/trace.h"
 #include <stddef.h>
 
@@ -16,6 +17,12 @@ enum kind {
 	KIND_CSV,
 	KIND_MOONCAKE,
 	KIND_NS_JSONL,
+	KIND_BURSTGPT,
+	KIND_BURSTGPT_3,
+	KIND_LENGTHS_CSV,
+	KIND_BAILIAN,
+	KIND_RAGPULSE,
+	KIND_VLLM_JSON,
 	KIND_JSONL,
 	KIND_SYNTH, /* the first generator; the others follow */
 	KIND_AZURE_CONV = KIND_SYNTH,
@@ -49,10 +56,32 @@ struct source {
 	enum kind kind;
 	bool wall_clock;    /* arrivals count from 1970 UTC; known after the first row */
 	bool has_max_tok;   /* some row so far had a limit on its output, or may have */
+	bool has_sessions, has_clients, has_priorities, has_service; /* of the format */
+	bool lengths_only;  /* the format has no arrivals: all are 0 */
 	int64_t hash_block; /* tokens a hash id stands for; 0: no hash ids */
+	enum trace_hash_rule hash_rule;
+	bool hash_unsigned; /* as trace_hash_unsigned() */
+	/* Of clients and sessions, where they have names; source_free() releases them. */
+	struct names clients, sessions;
+	int64_t unknown_parents, restarts, unusable_ids; /* as in trace_counts */
 };
 
-enum column { COLUMN_ARRIVAL, COLUMN_PROMPT, COLUMN_OUTPUT, COLUMN_MAX_TOK, N_COLUMNS };
+bool source_is_synth(const char *source);
+struct source *source_open(const struct trace_spec *spec, struct err *e);
+void source_free(struct source *s); /* NULL is allowed */
+
+enum column {
+	COLUMN_ARRIVAL,
+	COLUMN_PROMPT,
+	COLUMN_OUTPUT,
+	COLUMN_MAX_TOK,
+	COLUMN_PRIORITY,
+	COLUMN_CLIENT,
+	COLUMN_SESSION,
+	COLUMN_SERVICE,
+	COLUMN_HASH_IDS, /* of JSON only */
+	N_COLUMNS,
+};
 enum clock { CLOCK_S, CLOCK_MS, CLOCK_US, CLOCK_NS, CLOCK_WALL, CLOCK_UNKNOWN };
 
 /* What --columns says. Names are cut out of `text`. */
@@ -84,6 +113,13 @@ struct cell {
 
 /* Tokens: a whole number from 0 to NUMBER_TOK_MAX. */
 int cell_tok(const struct cell *c, int64_t *tok, struct err *e);
+/* A whole number from -10^15 to 10^15. */
+int cell_priority(const struct cell *c, int64_t *priority, struct err *e);
+/* A duration in the unit of the clock (seconds where that is no unit); empty: 0. */
+int cell_service(const struct cell *c, enum clock clock, int64_t *ns, struct err *e);
+/* A name of up to NAME_MAX_BYTES, UTF-8 without control characters; empty: 0. */
+enum { NAME_MAX_BYTES = 255 };
+int cell_name(const struct cell *c, struct names *names, int64_t *number, struct err *e);
 /* An arrival; a clock that is unknown is settled here: a timestamp, or else seconds. */
 int cell_arrival(const struct cell *c, enum clock *clock, int64_t *ns, struct err *e);
 /* "FILE:LINE: column 2 (NAME)" and then the formatted rest. Returns -1. */
@@ -98,12 +134,16 @@ const char *show_text(const char *text, size_t len, char out[SHOWN_SIZE]);
  * the format is to be told from that line; it is not kept.
  */
 struct source *csv_new(struct input *in, const struct columns *columns, struct err *e);
-struct source *jsonl_new(struct input *in, const struct columns *columns, int64_t hash_block,
-			 struct err *e);
+struct source *jsonl_new(struct input *in, const struct columns *columns,
+			 const struct trace_spec *spec, struct err *e);
+struct source *vllm_new(struct input *in, struct err *e); /* a JSON document */
+bool vllm_is(const char *text, size_t len);		  /* does a file that begins so hold one? */
 struct source *synth_new(const char *text, uint64_t seed, struct err *e); /* after "synth:" */
 
-/* The header of our own csv, for the reader and the writer. */
-extern const char *const omnibus_csv_header[N_COLUMNS];
-extern const char *const azure_csv_header[N_COLUMNS];
+/* Headers, for readers and writers. */
+extern const char *const omnibus_csv_columns[N_COLUMNS]; /* NULL: cannot be in our own csv */
+extern const char azure_csv_header[], burstgpt_header[], burstgpt_3_header[], lengths_csv_header[];
+/* The two log types of BurstGPT; a client is named by its model, a space, and one of them. */
+extern const char *const burstgpt_logs[2];
 
 #endif

@@ -1,8 +1,9 @@
 /* trace.c: selection, order, scaling and counting over any source of rows. */
 #include "traces/trace.h"
+#include "traces/arrivals.h"
 #include "traces/number.h"
-#include "traces/sorted.h"
 #include "traces/source.h"
+#include "traces/turns.h"
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,15 @@ struct trace {
 	int64_t base_ns; /* of the first row given */
 	double factor;	 /* arrivals are multiplied by it; 1: they stay integers */
 	bool ended;
+	bool draws; /* arrivals are drawn, in place of those recorded */
+	struct arrivals arrivals;
+	struct turns turns;
 };
+
+const char *const trace_zero_names[N_TRACE_ZERO + 1] = {
+	[TRACE_ZERO_SKIP] = "skip", [TRACE_ZERO_CLAMP] = "clamp", [TRACE_ZERO_ERROR] = "error"};
+const char *const trace_hash_names[N_TRACE_HASH + 1] = {
+	[TRACE_HASH_OF_FORMAT] = "", [TRACE_HASH_CEIL] = "ceil", [TRACE_HASH_FLOOR] = "floor"};
 
 static const char *spec_name(const struct trace_spec *spec)
 {
@@ -37,68 +46,9 @@ static int check_spec(const struct trace_spec *s, struct err *e)
 			       s->source);
 	if (!(s->speed >= 0) || isinf(s->speed))
 		return err_set(e, "%s: the speed must be a number above 0", s->source);
+	if (s->arrivals && !(s->rate_rps > 0) && !s->rate_inf)
+		return err_set(e, "%s: --arrivals %s needs a rate, or inf", s->source, s->arrivals);
 	return 0;
-}
-
-/* The first line that is not blank tells JSON from CSV; it will be read again. */
-static int first_line(struct input *in, char **line, struct err *e)
-{
-	size_t len;
-	int more;
-	do {
-		more = input_line(in, line, &len, e);
-		if (more < 0)
-			return -1;
-		if (more == 0)
-			return err_set(e,
-				       "%s: is empty: expected a trace (CSV with a header, or "
-				       "JSON lines)",
-				       input_name(in));
-		*line += strspn(*line, " \t");
-	} while (**line == '\0');
-	input_again(in);
-	return 0;
-}
-
-static struct source *open_file(const struct trace_spec *spec, struct err *e)
-{
-	struct columns columns;
-	if (spec->columns && columns_parse(spec->columns, &columns, e))
-		return NULL;
-	struct source *source = NULL;
-	struct input *in = input_open(spec->source, e);
-	char *line;
-	if (in && first_line(in, &line, e)) {
-		input_close(in);
-		in = NULL;
-	}
-	const struct columns *given = spec->columns ? &columns : NULL;
-	if (in)
-		source = *line == '{' ? jsonl_new(in, given, spec->hash_block, e)
-				      : csv_new(in, given, e);
-	if (spec->columns)
-		columns_release(&columns);
-	return source;
-}
-
-static const char synth[] = "synth:";
-
-static bool is_synth(const char *source)
-{
-	return strncmp(source, synth, strlen(synth)) == 0;
-}
-
-static struct source *open_source(const struct trace_spec *spec, struct err *e)
-{
-	if (is_synth(spec->source)) {
-		if (spec->columns) {
-			err_set(e, "%s: a generator has no columns", spec->source);
-			return NULL;
-		}
-		return synth_new(spec->source + strlen(synth), spec->seed, e);
-	}
-	struct source *source = open_file(spec, e);
-	return source && spec->sort ? sorted_new(source, e) : source;
 }
 
 /* One pass over the selection, for the factor that gives it the rate wanted. */
@@ -129,31 +79,66 @@ static int find_factor(const struct trace_spec *spec, double *factor, struct err
 
 int trace_check(const struct trace_spec *spec, struct err *e)
 {
-	if (!is_synth(spec->source))
+	if (!source_is_synth(spec->source))
 		return 0;
-	struct source *source = open_source(spec, e);
+	struct source *source = source_open(spec, e);
 	if (!source)
 		return -1;
-	source->ops->free(source);
+	source_free(source);
 	return 0;
+}
+
+static int find_arrivals(const char *name, enum arrivals_kind *kind, struct err *e)
+{
+	for (int i = 0; i < N_ARRIVALS; i++) {
+		if (strcmp(arrivals_names[i], name) == 0) {
+			*kind = (enum arrivals_kind)i;
+			return 0;
+		}
+	}
+	return err_unknown(e, "--arrivals", name, arrivals_names, N_ARRIVALS);
+}
+
+/* The arrivals that stand in for those recorded. */
+static int start_arrivals(struct trace *t, struct err *e)
+{
+	const struct trace_spec *s = &t->spec;
+	struct arrivals_spec want = {
+		.rate_rps = s->rate_rps, .cv = s->cv > 0 ? s->cv : 1, .stream = "arrivals"};
+	if (find_arrivals(s->arrivals, &want.kind, e) ||
+	    arrivals_init(&t->arrivals, &want, s->seed, "--arrivals", e))
+		return -1;
+	t->draws = true;
+	return 0;
+}
+
+static int check_arrivals(const struct trace *t, struct err *e)
+{
+	const struct trace_spec *s = &t->spec;
+	if (!t->source->lengths_only || t->draws || s->rate_inf || s->lengths_will_do)
+		return 0;
+	return err_set(e,
+		       "%s: has lengths and no arrivals: give --arrivals poisson --rate R to draw "
+		       "some, or --rate inf to have all at 0",
+		       spec_name(s));
 }
 
 struct trace *trace_open(const struct trace_spec *spec, struct err *e)
 {
-	double factor = 1;
 	if (check_spec(spec, e))
-		return NULL;
-	if (spec->rate_rps > 0 && find_factor(spec, &factor, e))
-		return NULL;
-	struct source *source = open_source(spec, e);
-	if (!source)
 		return NULL;
 	struct trace *t = xcalloc(1, sizeof(*t));
 	t->spec = *spec;
-	t->source = source;
 	t->to_skip = spec->skip;
-	t->factor = factor;
+	t->factor = 1;
 	t->counts.hash = UINT64_C(0xcbf29ce484222325);
+	bool draws = spec->arrivals && !spec->rate_inf;
+	if ((draws && start_arrivals(t, e)) || !(t->source = source_open(spec, e)) ||
+	    check_arrivals(t, e) ||
+	    (spec->rate_rps > 0 && !draws && find_factor(spec, &t->factor, e))) {
+		trace_close(t);
+		return NULL;
+	}
 	return t;
 }
 
@@ -190,7 +175,14 @@ static int select_row(struct trace *t, struct trace_row *row, struct err *e)
 			c->left_out++;
 			return 0;
 		}
-		if (row->output_tok == 0)
+		bool no_output = row->output_tok == 0;
+		if (t->spec.zero == TRACE_ZERO_ERROR && (no_output || row->prompt_tok == 0))
+			return err_set(e,
+				       "%s:%lld: %s tokens are 0: --zero error refuses such rows, "
+				       "--zero skip and clamp do not",
+				       spec_name(&t->spec), (long long)row->line,
+				       no_output ? "output" : "prompt");
+		if (no_output && t->spec.zero == TRACE_ZERO_SKIP)
 			c->skipped_zero++;
 		else if (row->prompt_tok == 0)
 			c->skipped_zero_prompt++;
@@ -203,10 +195,28 @@ static int select_row(struct trace *t, struct trace_row *row, struct err *e)
 	}
 }
 
-static int scale(const struct trace *t, struct trace_row *row, struct err *e)
+/* What the source and the sessions have counted, once nothing more is read. */
+static void end(struct trace *t)
+{
+	struct trace_counts *c = &t->counts;
+	t->ended = true;
+	c->sessions = t->turns.sessions;
+	c->overlapping = t->turns.overlapping;
+	c->unknown_parents = t->source->unknown_parents;
+	c->restarts = t->source->restarts;
+	c->unusable_ids = t->source->unusable_ids;
+}
+
+/* Puts the row where --arrivals, --rate or --speed has it. */
+static int place(struct trace *t, struct trace_row *row, struct err *e)
 {
 	double scaled;
-	if (t->spec.rate_rps > 0)
+	if (t->draws) {
+		row->arrive_ns = arrivals_next(&t->arrivals);
+		if (row->arrive_ns >= 0)
+			return 0;
+		scaled = INFINITY;
+	} else if (t->spec.rate_rps > 0)
 		scaled = (double)row->arrive_ns * t->factor;
 	else if (t->spec.rate_inf)
 		scaled = 0;
@@ -243,20 +253,26 @@ static int no_rows(const struct trace *t, struct err *e)
 int trace_next(struct trace *t, struct trace_row *row, struct err *e)
 {
 	struct trace_counts *c = &t->counts;
-	if (t->ended || (t->spec.limit > 0 && c->rows == t->spec.limit))
+	if (!t->ended && t->spec.limit > 0 && c->rows == t->spec.limit)
+		end(t);
+	if (t->ended)
 		return 0;
 	int more = select_row(t, row, e);
-	t->ended = more <= 0;
+	if (more <= 0)
+		end(t);
 	if (more < 0)
 		return -1;
 	if (more == 0)
 		return c->rows > 0 ? 0 : no_rows(t, e);
+	if (row->output_tok == 0)
+		row->output_tok = 1, c->clamped_zero++;
 	if (c->rows == 0)
 		t->base_ns = row->arrive_ns;
 	row->arrive_ns -= t->base_ns;
 	c->hash = hash_word(hash_word(hash_word(c->hash, row->arrive_ns), row->prompt_tok),
 			    row->output_tok);
-	if (scale(t, row, e))
+	turns_add(&t->turns, row);
+	if (place(t, row, e))
 		return -1;
 	c->rows++;
 	c->last_ns = row->arrive_ns;
@@ -280,28 +296,60 @@ int64_t trace_hash_block(const struct trace *t)
 	return t->source->hash_block;
 }
 
+enum trace_hash_rule trace_hash_rule(const struct trace *t)
+{
+	return t->source->hash_rule;
+}
+
+bool trace_hash_unsigned(const struct trace *t)
+{
+	return t->source->hash_unsigned;
+}
+
 int64_t trace_base_ns(const struct trace *t, bool *wall_clock)
 {
-	*wall_clock = t->source->wall_clock;
-	return t->base_ns;
-}
-
-bool trace_has_sessions(const struct trace *t)
-{
-	(void)t;
-	return false;
-}
-
-const char *trace_client_name(const struct trace *t, int64_t client)
-{
-	(void)t;
-	(void)client;
-	return "";
+	*wall_clock = t->source->wall_clock && !t->draws;
+	return t->draws ? 0 : t->base_ns;
 }
 
 bool trace_has_max_tok(const struct trace *t)
 {
 	return t->source->has_max_tok;
+}
+
+bool trace_has_sessions(const struct trace *t)
+{
+	return t->source->has_sessions;
+}
+
+bool trace_has_clients(const struct trace *t)
+{
+	return t->source->has_clients;
+}
+
+bool trace_has_priorities(const struct trace *t)
+{
+	return t->source->has_priorities;
+}
+
+bool trace_has_service(const struct trace *t)
+{
+	return t->source->has_service;
+}
+
+bool trace_has_arrivals(const struct trace *t)
+{
+	return t->draws || !t->source->lengths_only;
+}
+
+const char *trace_client_name(const struct trace *t, int64_t client)
+{
+	return names_text(&t->source->clients, client);
+}
+
+const char *trace_session_name(const struct trace *t, int64_t session)
+{
+	return names_text(&t->source->sessions, session);
 }
 
 double trace_progress(const struct trace *t)
@@ -315,6 +363,9 @@ void trace_close(struct trace *t)
 {
 	if (!t)
 		return;
-	t->source->ops->free(t->source);
+	source_free(t->source);
+	if (t->draws)
+		arrivals_release(&t->arrivals);
+	turns_release(&t->turns);
 	free(t);
 }

@@ -23,17 +23,32 @@ struct trace_row {
 	int64_t think_ns;   /* from the end of the session's row before this one to its arrival, as
 			       recorded and not scaled; -1: it is the session's first. Only where
 			       session > 0 */
-	int64_t line;	    /* of the file, from 1; 0 from a generator */
+	int64_t service_ns; /* recorded time from the arrival to the last token; 0: unknown */
+	int64_t line;	    /* of the file, from 1 (of a JSON document: the request's number); 0
+			       from a generator */
 	const uint64_t
 		*hash_ids; /* prefix blocks, valid until the next call; NULL: not in the row */
 	int64_t n_hash_ids;
 };
 
+/* What becomes of rows without output tokens: failed calls. */
+enum trace_zero {
+	TRACE_ZERO_SKIP,  /* left out and counted */
+	TRACE_ZERO_CLAMP, /* they have 1 output token, and are counted */
+	TRACE_ZERO_ERROR, /* refused; rows without prompt tokens too */
+	N_TRACE_ZERO,
+};
+extern const char *const trace_zero_names[N_TRACE_ZERO + 1];
+
+/* Are the ids of hash blocks as many as the prompt has blocks, or as it has full ones? */
+enum trace_hash_rule { TRACE_HASH_OF_FORMAT, TRACE_HASH_CEIL, TRACE_HASH_FLOOR, N_TRACE_HASH };
+extern const char *const trace_hash_names[N_TRACE_HASH + 1]; /* "" for the first */
+
 /* Everything that decides what comes out. Zero it, fill in what is wanted; strings stay the
  * caller's. */
 struct trace_spec {
 	const char *source;  /* a path, "-", or "synth:NAME[,k=v...]" */
-	const char *columns; /* "arrival=..,prompt=..,output=..[,max_tokens=..],unit=s" or NULL */
+	const char *columns; /* "arrival=..,prompt=..,output=..[,session=..],unit=s" or NULL */
 	bool sort;	     /* sort by arrival (holds the rows in memory) instead of refusing */
 	int64_t skip;	     /* selected rows to leave out at the start */
 	int64_t limit;	     /* rows to give at most, the rest is not read; 0: all */
@@ -41,6 +56,19 @@ struct trace_spec {
 	int64_t window_from_ns, window_to_ns; /* nothing is read behind the end of the window */
 	uint64_t seed;			      /* of generators; a seed= in the source wins */
 	int64_t hash_block;		      /* tokens a hash id stands for; 0: the format's own */
+	enum trace_hash_rule hash_rule;
+	/* Ids as they stand in the file; else those of formats whose ids stand for the tokens of
+	 * one block are made to stand for all before it too. */
+	bool raw_hash_ids;
+	enum trace_zero zero;
+	/*
+	 * NULL: arrivals as recorded. Else one of arrivals_names[] (arrivals.h): they are replaced
+	 * by gaps drawn at rate_rps, which must be above 0 or rate_inf; cv is that of gamma and
+	 * Weibull gaps, 0: 1.
+	 */
+	const char *arrivals;
+	double cv;
+	bool lengths_will_do; /* a file without arrivals is no error: all are at 0 */
 	/*
 	 * Arrivals are scaled by a factor a row, in this order of precedence: rate_rps > 0 scales
 	 * the gaps so that (n-1)/(last-first) is that rate (needs one more pass); rate_inf puts all
@@ -54,10 +82,16 @@ struct trace_spec {
 struct trace_counts {
 	int64_t rows;			/* given */
 	int64_t skipped_zero;		/* rows without output tokens (failed calls): skipped */
+	int64_t clamped_zero;		/* the same: given with 1 output token */
 	int64_t skipped_zero_prompt;	/* rows without prompt tokens: skipped */
 	int64_t left_out;		/* read, but left out by skip and window */
 	int64_t first_ns, last_ns;	/* of the rows given, as given */
 	int64_t prompt_tok, output_tok; /* totals of the rows given */
+	int64_t sessions;		/* that the rows given belong to */
+	int64_t overlapping;	 /* rows that arrive before their session's last one has ended */
+	int64_t unknown_parents; /* rows read whose parent is not in the file before them */
+	int64_t restarts;	 /* times at which the clock of the file began anew */
+	int64_t unusable_ids;	 /* rows read whose hash ids stand for no block of a fixed length */
 	uint64_t hash; /* FNV-1a, by 64-bit words (arrival before scaling, prompt, output), mixed */
 };
 
@@ -83,15 +117,22 @@ const struct trace_counts *trace_counts(const struct trace *t);
 const char *
 trace_format(const struct trace *t); /* "azure-csv", "mooncake-jsonl", "synth:NAME", ... */
 int64_t trace_hash_block(const struct trace *t); /* tokens a hash id stands for; 0: no hash ids */
+enum trace_hash_rule trace_hash_rule(const struct trace *t);
+bool trace_hash_unsigned(const struct trace *t); /* an id so far was beyond 2^63 - 1 in the file */
 /*
  * The first given row's arrival by the source's own clock (ns), known after the first row;
  * `wall_clock` says that this clock counts from 1970 UTC.
  */
 int64_t trace_base_ns(const struct trace *t, bool *wall_clock);
 bool trace_has_max_tok(const struct trace *t); /* some row so far had a limit, or may have */
-/* Rows may belong to sessions: decided by the format, known once the trace is open. */
+/* Rows may have these: decided by the format, known once the trace is open. */
 bool trace_has_sessions(const struct trace *t);
-const char *trace_client_name(const struct trace *t, int64_t client); /* "" for 0 */
+bool trace_has_clients(const struct trace *t);
+bool trace_has_priorities(const struct trace *t);
+bool trace_has_service(const struct trace *t);
+bool trace_has_arrivals(const struct trace *t); /* false: a file of lengths, all at 0 */
+const char *trace_client_name(const struct trace *t, int64_t client);	/* "" for 0 */
+const char *trace_session_name(const struct trace *t, int64_t session); /* "": by number only */
 double trace_progress(const struct trace *t); /* 0 to 1, of the bytes or rows to come */
 void trace_close(struct trace *t);	      /* NULL is allowed */
 

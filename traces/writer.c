@@ -1,147 +1,19 @@
-/* writer.c: see writer.h. */
+/* writer.c: see writer.h; the formats themselves are in writer_csv.c and writer_json.c. */
 #include "traces/writer.h"
-#include "traces/number.h"
-#include "traces/source.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-enum { N_WRITERS = 5 };
 /* Where the source has no dates of its own the rows start at 2024-01-01 00:00:00. */
 #define START_NS     (INT64_C(1704067200) * 1000000000)
 #define CLOCK_MAX_NS (INT64_C(6311433600) * 1000000000) /* 2170-01-01 */
 
-static void begin_columns(struct writer *w, const char *const *header, const char *eol)
-{
-	for (int i = 0; i < N_COLUMNS; i++)
-		if (i < COLUMN_MAX_TOK || w->max_tok)
-			fprintf(w->out, "%s%s", i > 0 ? "," : "", header[i]);
-	fputs(eol, w->out);
-}
-
-static void azure_begin(struct writer *w)
-{
-	begin_columns(w, azure_csv_header, "");
-}
-
-/* As published: CR LF between rows, and nothing behind the last one. */
-static void azure_row(struct writer *w, const struct trace_row *row, int64_t at_ns)
-{
-	char when[NUMBER_CLOCK_SIZE];
-	number_clock_print(at_ns, 7, ' ', when);
-	fprintf(w->out, "\r\n%s,%" PRId64 ",%" PRId64, when, row->prompt_tok, row->output_tok);
-}
-
-static void azure_2024_begin(struct writer *w)
-{
-	begin_columns(w, azure_csv_header, "\n");
-}
-
-static void azure_2024_row(struct writer *w, const struct trace_row *row, int64_t at_ns)
-{
-	char when[NUMBER_CLOCK_SIZE];
-	number_clock_print(at_ns, 6, ' ', when);
-	fprintf(w->out, "%s+00:00,%" PRId64 ",%" PRId64 "\n", when, row->prompt_tok,
-		row->output_tok);
-}
-
-static void csv_begin(struct writer *w)
-{
-	begin_columns(w, omnibus_csv_header, "\n");
-}
-
-static void csv_row(struct writer *w, const struct trace_row *row, int64_t at_ns)
-{
-	fprintf(w->out, "%" PRId64 ".%09" PRId64 ",%" PRId64 ",%" PRId64, at_ns / 1000000000,
-		at_ns % 1000000000, row->prompt_tok, row->output_tok);
-	if (w->max_tok)
-		fputc(',', w->out);
-	if (w->max_tok && row->max_tok > 0)
-		fprintf(w->out, "%" PRId64, row->max_tok);
-	fputc('\n', w->out);
-}
-
-static void json_begin(struct writer *w)
-{
-	(void)w;
-}
-
-/* One object; `space` follows every comma and colon, as the published files have it. */
-static void json_row(struct writer *w, const struct trace_row *row, const char *arrival,
-		     int64_t value, const char *hash, const char *space)
-{
-	fprintf(w->out,
-		"{\"%s\":%s%" PRId64 ",%s\"input_length\":%s%" PRId64
-		",%s\"output_length\":%s%" PRId64,
-		arrival, space, value, space, space, row->prompt_tok, space, space,
-		row->output_tok);
-	if (row->max_tok > 0)
-		fprintf(w->out, ",%s\"max_tokens\":%s%" PRId64, space, space, row->max_tok);
-	if (row->hash_ids && strcmp(trace_format(w->trace), w->ops->name) == 0) {
-		fprintf(w->out, ",%s\"%s\":%s[", space, hash, space);
-		for (int64_t i = 0; i < row->n_hash_ids; i++) /* signed, as jansson reads them */
-			fprintf(w->out, "%s%s%" PRId64, i > 0 ? "," : "", i > 0 ? space : "",
-				(int64_t)row->hash_ids[i]);
-		fputc(']', w->out);
-	}
-	fputs("}\n", w->out);
-}
-
-static void mooncake_row(struct writer *w, const struct trace_row *row, int64_t at_ns)
-{
-	json_row(w, row, "timestamp", at_ns / 1000000, "hash_ids", " ");
-}
-
-static void ns_row(struct writer *w, const struct trace_row *row, int64_t at_ns)
-{
-	json_row(w, row, "arrival_time_ns", at_ns, "hash_ids16", "");
-}
-
-static const struct writer_ops azure_ops = {
-	.name = "azure-csv",
-	.summary = "as published in 2023: dates in 100 ns, CR LF",
-	.step_ns = 100,
-	.wall_clock = true,
-	.begin = azure_begin,
-	.row = azure_row,
+const struct writer_ops *const writers[] = {
+	&writer_omnibus,    &writer_azure,     &writer_azure_2024, &writer_mooncake, &writer_ns,
+	&writer_burstgpt,   &writer_burstgpt_3, &writer_bailian,    &writer_ragpulse, &writer_vllm,
+	&writer_lengths,    NULL,
 };
-static const struct writer_ops azure_2024_ops = {
-	.name = "azure-2024-csv",
-	.summary = "as published in 2024: dates in us with +00:00",
-	.step_ns = 1000,
-	.wall_clock = true,
-	.begin = azure_2024_begin,
-	.row = azure_2024_row,
-};
-static const struct writer_ops csv_ops = {
-	.name = "csv",
-	.summary = "our own: seconds with 9 decimals, prompt, output and limit",
-	.step_ns = 1,
-	.max_tok = true,
-	.begin = csv_begin,
-	.row = csv_row,
-};
-static const struct writer_ops mooncake_ops = {
-	.name = "mooncake-jsonl",
-	.summary = "as published: whole ms, hash_ids",
-	.step_ns = 1000000,
-	.max_tok = true,
-	.hash_ids = true,
-	.begin = json_begin,
-	.row = mooncake_row,
-};
-static const struct writer_ops ns_ops = {
-	.name = "ns-jsonl",
-	.summary = "arrival_time_ns, hash_ids16",
-	.step_ns = 1,
-	.max_tok = true,
-	.hash_ids = true,
-	.begin = json_begin,
-	.row = ns_row,
-};
-
-const struct writer_ops *const writers[N_WRITERS + 1] = {&csv_ops, &azure_ops, &azure_2024_ops,
-							 &mooncake_ops, &ns_ops};
+enum { N_WRITERS = sizeof(writers) / sizeof(writers[0]) - 1 };
 
 const struct writer_ops *writer_find(const char *name, struct err *e)
 {
@@ -155,39 +27,78 @@ const struct writer_ops *writer_find(const char *name, struct err *e)
 	return NULL;
 }
 
+void writer_seconds(FILE *out, int64_t ns, int least)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%" PRId64 ".%09" PRId64, ns / 1000000000,
+			 ns % 1000000000);
+	for (int decimals = 9; decimals > least && text[n - 1] == '0'; decimals--)
+		n--;
+	fprintf(out, "%.*s", text[n - 1] == '.' ? n - 1 : n, text);
+}
+
+const char *writer_session(const struct writer *w, const struct trace_row *row,
+			   char buf[SESSION_TEXT_SIZE])
+{
+	const char *name = trace_session_name(w->trace, row->session);
+	if (*name || row->session == 0)
+		return name;
+	snprintf(buf, SESSION_TEXT_SIZE, "%" PRId64, row->session);
+	return buf;
+}
+
 /* Before the first row: from here on the source's clock is known. */
 static void begin(struct writer *w, const struct trace_row *first)
 {
+	const struct trace *t = w->trace;
 	bool dates;
-	int64_t base_ns = trace_base_ns(w->trace, &dates);
+	int64_t base_ns = trace_base_ns(t, &dates);
 	if (dates == w->ops->wall_clock)
 		w->start_ns = base_ns;
 	else
 		w->start_ns = w->ops->wall_clock ? START_NS : 0;
-	w->max_tok = w->ops->max_tok && (first->max_tok > 0 || trace_has_max_tok(w->trace));
-	w->ops->begin(w);
+	const bool has[N_EXTRAS] = {
+		[EXTRA_MAX_TOK] = first->max_tok > 0 || trace_has_max_tok(t),
+		[EXTRA_PRIORITY] = first->priority != 0 || trace_has_priorities(t),
+		[EXTRA_CLIENT] = first->client > 0 || trace_has_clients(t),
+		[EXTRA_SESSION] = first->session > 0 || trace_has_sessions(t),
+		[EXTRA_SERVICE] = first->service_ns > 0 || trace_has_service(t),
+		[EXTRA_HASH_IDS] = trace_hash_block(t) == w->ops->hash_block &&
+				   trace_hash_rule(t) == w->ops->hash_rule,
+	};
+	for (int i = 0; i < N_EXTRAS; i++)
+		w->holds[i] = w->ops->holds[i] && has[i];
+	if (w->ops->begin)
+		w->ops->begin(w);
+}
+
+static void count_losses(struct writer *w, const struct trace_row *row)
+{
+	w->lost[EXTRA_MAX_TOK] += row->max_tok > 0 && !w->holds[EXTRA_MAX_TOK];
+	w->lost[EXTRA_PRIORITY] += row->priority != 0 && !w->holds[EXTRA_PRIORITY];
+	w->lost[EXTRA_CLIENT] += row->client > 0 && !w->holds[EXTRA_CLIENT];
+	w->lost[EXTRA_SESSION] += row->session > 0 && !w->holds[EXTRA_SESSION];
+	w->lost[EXTRA_SERVICE] += row->service_ns > 0 && !w->holds[EXTRA_SERVICE];
+	w->lost[EXTRA_HASH_IDS] += row->hash_ids && !w->holds[EXTRA_HASH_IDS];
 }
 
 static int write_row(struct writer *w, const struct trace_row *row, struct err *e)
 {
-	int64_t exact_ns = w->start_ns + row->arrive_ns;
-	int64_t at_ns = (exact_ns + w->ops->step_ns / 2) / w->ops->step_ns * w->ops->step_ns;
-	bool keeps_ids = w->ops->hash_ids && strcmp(trace_format(w->trace), w->ops->name) == 0;
+	int64_t exact_ns = w->start_ns + row->arrive_ns, step_ns = w->ops->step_ns;
+	int64_t at_ns = step_ns > 0 ? (exact_ns + step_ns / 2) / step_ns * step_ns : exact_ns;
 	if (w->ops->wall_clock && at_ns >= CLOCK_MAX_NS)
 		return err_set(e, "row %" PRId64 " arrives after 2169, which %s cannot hold",
 			       w->rows + 1, w->ops->name);
 	w->rows++;
 	w->rounded += at_ns != exact_ns;
-	w->lost_hash_ids += row->hash_ids && !keeps_ids;
-	w->lost_max_tok += row->max_tok > 0 && !w->max_tok;
+	w->lost_arrivals += step_ns == 0 && trace_has_arrivals(w->trace);
+	count_losses(w, row);
 	w->ops->row(w, row, at_ns);
 	return 0;
 }
 
-int writer_copy(struct writer *w, const struct writer_ops *ops, struct trace *t, FILE *out,
-		struct err *e)
+static int write_rows(struct writer *w, struct trace *t, struct err *e)
 {
-	*w = (struct writer){.ops = ops, .out = out, .trace = t};
 	struct trace_row row;
 	int more;
 	while ((more = trace_next(t, &row, e)) > 0) {
@@ -195,8 +106,20 @@ int writer_copy(struct writer *w, const struct writer_ops *ops, struct trace *t,
 			begin(w, &row);
 		if (write_row(w, &row, e))
 			return -1;
-		if (ferror(out))
+		if (ferror(w->out))
 			return err_set(e, "cannot write the trace: %s", strerror(errno));
 	}
+	if (more == 0 && w->ops->end)
+		w->ops->end(w);
 	return more;
+}
+
+int writer_copy(struct writer *w, const struct writer_ops *ops, struct trace *t, FILE *out,
+		struct err *e)
+{
+	*w = (struct writer){.ops = ops, .out = out, .trace = t};
+	int result = write_rows(w, t, e);
+	if (ops->release)
+		ops->release(w);
+	return result;
 }
