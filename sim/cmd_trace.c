@@ -106,6 +106,7 @@ static int cmd_info(int argc, char **argv)
 		return 0;
 	if (first < 0 || trace_select_spec(&o.in, &spec, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
+	spec.lengths_will_do = true;
 	for (int i = first; i < argc; i++) {
 		spec.source = argv[i];
 		if (trace_check(&spec, &e))
@@ -195,6 +196,7 @@ static int cmd_fit(int argc, char **argv)
 	if (first < 0 || trace_select_spec(&o.in, &spec, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	spec.source = argv[first];
+	spec.lengths_will_do = true;
 	if (trace_check(&spec, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	if (measure_trace(&spec, 16, 0, &m, &e))

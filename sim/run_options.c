@@ -358,8 +358,8 @@ int run_options_parse(struct run_options *o, int argc, char **argv, struct err *
 	if (first <= 0)
 		return first;
 	if (set_trace(o, argv[first], e) < 0 || set_choices(o, e) < 0 || set_executor(o, e) < 0 ||
-	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_sessions(o, e) < 0 || set_lengths(o, e) < 0 ||
-	    set_slo(o, e) < 0 || set_output(o, e) < 0)
+	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_sessions(o, e) < 0 ||
+	    set_lengths(o, e) < 0 || set_slo(o, e) < 0 || set_output(o, e) < 0)
 		return -1;
 	return 1;
 }

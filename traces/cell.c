@@ -70,8 +70,8 @@ int cell_priority(const struct cell *c, int64_t *priority, struct err *e)
 {
 	static const char expected[] = "a whole number from -10^15 to 10^15";
 	bool exact = true, minus = c->len > 0 && c->text[0] == '-';
-	enum number_result r = number_decimal(c->text + minus, c->len - minus, 0, PRIORITY_MAX,
-					      priority, &exact);
+	enum number_result r =
+		number_decimal(c->text + minus, c->len - minus, 0, PRIORITY_MAX, priority, &exact);
 	if (r != NUMBER_OK)
 		return refuse_value(c, problems[r == NUMBER_NEGATIVE ? NUMBER_NOT : r], expected,
 				    e);

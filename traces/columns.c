@@ -4,9 +4,10 @@
 #include <string.h>
 
 static const char *const keys[] = {
-	[COLUMN_ARRIVAL] = "arrival",	 [COLUMN_PROMPT] = "prompt", [COLUMN_OUTPUT] = "output",
-	[COLUMN_MAX_TOK] = "max_tokens", [COLUMN_PRIORITY] = "priority",
-	[COLUMN_CLIENT] = "client", [COLUMN_SESSION] = "session", [COLUMN_SERVICE] = "service",
+	[COLUMN_ARRIVAL] = "arrival",	[COLUMN_PROMPT] = "prompt",
+	[COLUMN_OUTPUT] = "output",	[COLUMN_MAX_TOK] = "max_tokens",
+	[COLUMN_PRIORITY] = "priority", [COLUMN_CLIENT] = "client",
+	[COLUMN_SESSION] = "session",	[COLUMN_SERVICE] = "service",
 	[COLUMN_HASH_IDS] = "hash_ids", [N_COLUMNS] = "unit",
 };
 static const char *const units[] = {

@@ -10,8 +10,7 @@ const char burstgpt_header[] =
 	"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type";
 const char burstgpt_3_header[] = "Timestamp,Session ID,Elapsed time,Model,Request tokens,"
 				 "Response tokens,Total tokens,Log Type";
-const char lengths_csv_header[] =
-	"num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio";
+const char lengths_csv_header[] = "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio";
 const char *const burstgpt_logs[2] = {"Conversation log", "API log"};
 const char *const omnibus_csv_columns[N_COLUMNS] = {
 	[COLUMN_ARRIVAL] = "arrive_s",	[COLUMN_PROMPT] = "prompt_tok",
@@ -77,8 +76,8 @@ struct csv_source {
 	enum clock clock;
 	int64_t at[N_CSV_COLUMNS]; /* column of each, from 1; 0: none */
 	bool more;		   /* there is a column behind COLUMN_OUTPUT */
-	char *names;	       /* the header's fields one after the other; NULL: no header */
-	size_t n_columns;      /* in every row */
+	char *names;		   /* the header's fields one after the other; NULL: no header */
+	size_t n_columns;	   /* in every row */
 	/* the row being read */
 	char *text;
 	size_t text_len, text_size;

@@ -21,8 +21,7 @@ const struct trace_kind trace_kinds[N_KINDS + 1] = {
 	[KIND_BAILIAN] = {"bailian-jsonl",
 			  "Qwen-Bailian: timestamp (s), chat_id, parent_chat_id, hash_ids of 16 "
 			  "tokens, the last one partial"},
-	[KIND_RAGPULSE] = {"ragpulse-jsonl",
-			   "RAGPulse: timestamp (text, s), session_id, lengths"},
+	[KIND_RAGPULSE] = {"ragpulse-jsonl", "RAGPulse: timestamp (text, s), session_id, lengths"},
 	[KIND_VLLM_JSON] = {"vllm-json",
 			    "result of vllm bench serve --save-detailed: input_lens, output_lens, "
 			    "start_times"},

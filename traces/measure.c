@@ -24,6 +24,7 @@ const struct field measure_fields[] = {
 	TEXT_FIELD(format, "its format or generator"),
 	INT_FIELD(rows, "rows selected"),
 	INT_FIELD(skipped_zero, "rows skipped: no output tokens"),
+	INT_FIELD(clamped_zero, "rows given 1 output token in place of none"),
 	INT_FIELD(skipped_zero_prompt, "rows skipped: no prompt tokens"),
 	INT_FIELD(left_out, "rows left out by skip and window"),
 	REAL_FIELD(span_s, "last arrival - first arrival"),
@@ -45,6 +46,15 @@ const struct field measure_fields[] = {
 	INT_FIELD(block, "slots of a KV block"),
 	INT_FIELD(kv_blocks, "sum of ceil((prompt + output - 1) / block)"),
 	INT_FIELD(hash_block, "tokens a prefix hash stands for"),
+	TEXT_FIELD(hash_rule, "one hash a block (ceil) or a full block (floor)"),
+	INT_FIELD(prefix_tok, "prompt tokens found by an endless prefix cache"),
+	REAL_FIELD(prefix_share, "of all prompt tokens"),
+	INT_FIELD(sessions, "conversations"),
+	INT_FIELD(clients, "named clients"),
+	INT_FIELD(overlapping_turns, "rows that arrive before their session's last one has ended"),
+	INT_FIELD(unknown_parents, "rows whose parent is not in the trace before them"),
+	INT_FIELD(restarts, "times the clock of the file began anew"),
+	INT_FIELD(unusable_ids, "rows whose hash ids stand for no block of a fixed length"),
 	INT_FIELD(max_model_len, "limit on prompt + output"),
 	INT_FIELD(too_long, "rows beyond max_model_len"),
 	INT_FIELD(prompt_too_long, "of these, rows whose prompt alone leaves no room for output"),
@@ -52,12 +62,15 @@ const struct field measure_fields[] = {
 	{.name = NULL},
 };
 
-struct gaps { /* sums over the gaps between arrivals */
-	int64_t last_ns;
+/* What is kept from row to row. */
+struct seen {
+	int64_t last_ns; /* sums over the gaps between arrivals */
 	double squares;
+	struct tally blocks;  /* hash ids so far */
+	struct tally clients; /* with rows */
 };
 
-static void add_row(struct measure *m, struct gaps *g, const struct trace_row *row)
+static void add_row(struct measure *m, struct seen *g, const struct trace_row *row)
 {
 	int64_t total = row->prompt_tok + row->output_tok;
 	double gap = (double)(row->arrive_ns - g->last_ns);
@@ -72,7 +85,20 @@ static void add_row(struct measure *m, struct gaps *g, const struct trace_row *r
 	}
 }
 
-static void summarise(struct measure *m, const struct gaps *g, const struct trace *t)
+/* The blocks that rows before this one have left in a cache without end. At least one token of a
+ * prompt is computed, so of n tokens at most (n - 1) / block blocks are found. */
+static void add_blocks(struct measure *m, struct seen *seen, const struct trace_row *row,
+		       int64_t block)
+{
+	int64_t found = 0, most = (row->prompt_tok - 1) / block;
+	while (found < row->n_hash_ids && tally_has(&seen->blocks, (int64_t)row->hash_ids[found]))
+		found++;
+	for (int64_t i = found; i < row->n_hash_ids; i++)
+		tally_add(&seen->blocks, (int64_t)row->hash_ids[i]);
+	m->prefix_tok += (found < most ? found : most) * block;
+}
+
+static void summarise(struct measure *m, const struct seen *g, const struct trace *t)
 {
 	const struct trace_counts *c = trace_counts(t);
 	double gaps = (double)(c->rows - 1), mean = (double)c->last_ns / gaps;
@@ -87,7 +113,23 @@ static void summarise(struct measure *m, const struct gaps *g, const struct trac
 	m->gap_cv = has_rate ? sqrt(variance > 0 ? variance : 0) / mean : (double)NAN;
 	m->prompt_tok = c->prompt_tok;
 	m->output_tok = c->output_tok;
+	m->clamped_zero = c->clamped_zero;
 	m->hash_block = trace_hash_block(t) ? trace_hash_block(t) : FIELD_NULL_INT;
+	m->prefix_share = (double)m->prefix_tok / (double)m->prompt_tok;
+	if (m->hash_block == FIELD_NULL_INT) {
+		m->prefix_tok = FIELD_NULL_INT;
+		m->prefix_share = (double)NAN;
+	}
+	snprintf(m->hash_rule, sizeof(m->hash_rule), "%s", trace_hash_names[trace_hash_rule(t)]);
+	m->sessions = trace_has_sessions(t) || c->sessions > 0 ? c->sessions : FIELD_NULL_INT;
+	m->overlapping_turns = m->sessions == FIELD_NULL_INT ? m->sessions : c->overlapping;
+	m->clients = trace_has_clients(t) || g->clients.distinct > 0 ? (int64_t)g->clients.distinct
+								     : FIELD_NULL_INT;
+	m->unknown_parents = c->unknown_parents;
+	m->restarts = c->restarts;
+	m->unusable_ids = c->unusable_ids;
+	if (!trace_has_arrivals(t))
+		m->span_s = (double)NAN;
 	snprintf(m->format, sizeof(m->format), "%s", trace_format(t));
 	snprintf(m->trace_hash, sizeof(m->trace_hash), "%016" PRIx64, c->hash);
 	if (m->max_model_len == 0)
@@ -125,13 +167,20 @@ static int correlate(const struct trace_spec *spec, struct measure *m, struct er
 static int read_lengths(const struct trace_spec *spec, struct measure *m, struct err *e)
 {
 	struct trace *t = trace_open(spec, e);
-	struct gaps gaps = {0};
+	struct seen seen = {0};
 	struct trace_row row;
 	int more = -1;
-	while (t && (more = trace_next(t, &row, e)) > 0)
-		add_row(m, &gaps, &row);
+	while (t && (more = trace_next(t, &row, e)) > 0) {
+		add_row(m, &seen, &row);
+		if (row.client > 0)
+			tally_add(&seen.clients, row.client);
+		if (row.hash_ids)
+			add_blocks(m, &seen, &row, trace_hash_block(t));
+	}
 	if (more == 0)
-		summarise(m, &gaps, t);
+		summarise(m, &seen, t);
+	tally_release(&seen.blocks);
+	tally_release(&seen.clients);
 	trace_close(t);
 	return more;
 }
@@ -172,7 +221,16 @@ static void print_counts(const struct measure *m, FILE *out)
 		m->skipped_zero, m->skipped_zero_prompt);
 	if (m->left_out > 0)
 		fprintf(out, "%-14s %" PRId64 " by skip and window\n", "left out", m->left_out);
-	fprintf(out, "%-14s %.9g s\n", "span", m->span_s);
+	if (m->clamped_zero > 0)
+		fprintf(out, "%-14s %" PRId64 " with 1 output token in place of none\n", "clamped",
+			m->clamped_zero);
+	if (isnan(m->span_s))
+		fprintf(out, "%-14s no arrivals, only lengths\n", "span");
+	else
+		fprintf(out, "%-14s %.9g s\n", "span", m->span_s);
+	if (m->restarts > 0)
+		fprintf(out, "%-14s %" PRId64 " times the clock of the file began anew\n",
+			"restarts", m->restarts);
 	if (!isnan(m->rate_rps))
 		fprintf(out, "%-14s %.6g requests/s, gap CV %.4g\n", "rate", m->rate_rps,
 			m->gap_cv);
@@ -184,7 +242,24 @@ static void print_counts(const struct measure *m, FILE *out)
 	fprintf(out, "%-14s %" PRId64 " of %" PRId64 " (prompt + output - 1)\n", "KV blocks",
 		m->kv_blocks, m->block);
 	if (m->hash_block != FIELD_NULL_INT)
-		fprintf(out, "%-14s of %" PRId64 " tokens\n", "hash ids", m->hash_block);
+		fprintf(out, "%-14s of %" PRId64 " tokens (%s)\n", "hash ids", m->hash_block,
+			m->hash_rule);
+	if (m->prefix_tok != FIELD_NULL_INT)
+		fprintf(out,
+			"%-14s %" PRId64 " of %" PRId64
+			" prompt tokens, %.2f %% (cache without end)\n",
+			"prefix share", m->prefix_tok, m->prompt_tok, 100 * m->prefix_share);
+	if (m->unusable_ids > 0)
+		fprintf(out, "%-14s of no fixed length in %" PRId64 " rows: left out\n", "hash ids",
+			m->unusable_ids);
+	if (m->sessions != FIELD_NULL_INT)
+		fprintf(out, "%-14s %" PRId64 ", %" PRId64 " turns overlap the one before\n",
+			"sessions", m->sessions, m->overlapping_turns);
+	if (m->unknown_parents > 0)
+		fprintf(out, "%-14s %" PRId64 " not in the trace before their rows\n", "parents",
+			m->unknown_parents);
+	if (m->clients != FIELD_NULL_INT)
+		fprintf(out, "%-14s %" PRId64 "\n", "clients", m->clients);
 	if (m->max_model_len != FIELD_NULL_INT)
 		fprintf(out,
 			"%-14s %" PRId64 " rows beyond %" PRId64 ", %" PRId64

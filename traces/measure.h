@@ -8,7 +8,7 @@
 
 struct measure {
 	char source[256], format[32];
-	int64_t rows, skipped_zero, skipped_zero_prompt, left_out;
+	int64_t rows, skipped_zero, clamped_zero, skipped_zero_prompt, left_out;
 	double span_s, rate_rps; /* rate: (rows - 1) / span; NaN where that has no value */
 	double gap_cv;		 /* standard deviation of the gaps over their mean */
 	int64_t prompt_tok, output_tok;
@@ -18,7 +18,13 @@ struct measure {
 	int64_t output_max;
 	double correlation;	  /* Spearman's, of prompt and output */
 	int64_t block, kv_blocks; /* sum of ceil((prompt + output - 1) / block) */
-	int64_t hash_block;	  /* FIELD_NULL_INT: no hash ids */
+	int64_t hash_block;	  /* FIELD_NULL_INT: no hash ids, and so for the next */
+	char hash_rule[8];
+	int64_t prefix_tok;  /* prompt tokens that an endless prefix cache would have held */
+	double prefix_share; /* of prompt_tok */
+	/* FIELD_NULL_INT where the format has none */
+	int64_t sessions, clients, overlapping_turns, unknown_parents;
+	int64_t restarts, unusable_ids;
 	/* NULL without a limit: rows with prompt + output beyond it, and with a prompt that fills
 	 * it */
 	int64_t max_model_len, too_long, prompt_too_long;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct names { /* zero it before use */
+struct names {	    /* zero it before use */
 	char *text; /* one after the other, each followed by a NUL */
 	size_t text_len, text_size;
 	size_t *at; /* where each starts, by number - 1 */

@@ -54,8 +54,8 @@ struct source_ops {
 struct source {
 	const struct source_ops *ops;
 	enum kind kind;
-	bool wall_clock;    /* arrivals count from 1970 UTC; known after the first row */
-	bool has_max_tok;   /* some row so far had a limit on its output, or may have */
+	bool wall_clock;  /* arrivals count from 1970 UTC; known after the first row */
+	bool has_max_tok; /* some row so far had a limit on its output, or may have */
 	bool has_sessions, has_clients, has_priorities, has_service; /* of the format */
 	bool lengths_only;  /* the format has no arrivals: all are 0 */
 	int64_t hash_block; /* tokens a hash id stands for; 0: no hash ids */

@@ -22,6 +22,11 @@ static void grow(struct tally *t)
 	t->size = size;
 }
 
+bool tally_has(const struct tally *t, int64_t value)
+{
+	return t->size > 0 && place_of(t->entries, t->size, value)->count > 0;
+}
+
 void tally_add(struct tally *t, int64_t value)
 {
 	if (2 * t->distinct >= t->size)

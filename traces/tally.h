@@ -2,6 +2,7 @@
 #ifndef TRACES_TALLY_H
 #define TRACES_TALLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,8 @@ struct tally { /* zero it */
 	int64_t n;
 };
 
-void tally_add(struct tally *t, int64_t value); /* not after tally_sort() */
+bool tally_has(const struct tally *t, int64_t value); /* before tally_sort() */
+void tally_add(struct tally *t, int64_t value);	      /* not after tally_sort() */
 void tally_sort(struct tally *t);
 void tally_release(struct tally *t);
 

@@ -7,7 +7,7 @@
 
 #include "traces/trace.h"
 
-struct turns { /* zero it before use */
+struct turns {		 /* zero it before use */
 	int64_t *end_ns; /* of each session's last turn, by number - 1; -1: it had none */
 	size_t n, size;
 	int64_t sessions;    /* that have had a turn */

@@ -101,8 +101,8 @@ static int vllm_next(struct source *base, struct trace_row *row, struct err *e)
 	if (take(s, ARRAY_PROMPT, buf, &c, e) || cell_tok(&c, &row->prompt_tok, e) ||
 	    take(s, ARRAY_OUTPUT, buf, &c, e) || cell_tok(&c, &row->output_tok, e))
 		return -1;
-	if (s->array[ARRAY_START] && (take(s, ARRAY_START, buf, &c, e) ||
-				      cell_arrival(&c, &clock, &row->arrive_ns, e)))
+	if (s->array[ARRAY_START] &&
+	    (take(s, ARRAY_START, buf, &c, e) || cell_arrival(&c, &clock, &row->arrive_ns, e)))
 		return -1;
 	s->given++;
 	return 1;
@@ -135,8 +135,9 @@ static int find_arrays(struct vllm_source *s, struct err *e)
 		if (!array && i == ARRAY_START)
 			break;
 		if (!array)
-			return refuse(s, e, (enum array)i,
-				      "is missing: vllm bench serve writes it with --save-detailed");
+			return refuse(
+				s, e, (enum array)i,
+				"is missing: vllm bench serve writes it with --save-detailed");
 		if (!json_is_array(array))
 			return refuse(s, e, (enum array)i, "expected an array of numbers");
 		if (i > 0 && json_array_size(array) != s->n)

@@ -9,9 +9,9 @@
 #define CLOCK_MAX_NS (INT64_C(6311433600) * 1000000000) /* 2170-01-01 */
 
 const struct writer_ops *const writers[] = {
-	&writer_omnibus,    &writer_azure,     &writer_azure_2024, &writer_mooncake, &writer_ns,
-	&writer_burstgpt,   &writer_burstgpt_3, &writer_bailian,    &writer_ragpulse, &writer_vllm,
-	&writer_lengths,    NULL,
+	&writer_omnibus,  &writer_azure,    &writer_azure_2024, &writer_mooncake,
+	&writer_ns,	  &writer_burstgpt, &writer_burstgpt_3, &writer_bailian,
+	&writer_ragpulse, &writer_vllm,	    &writer_lengths,	NULL,
 };
 enum { N_WRITERS = sizeof(writers) / sizeof(writers[0]) - 1 };
 

@@ -59,7 +59,7 @@ static void ns_row(struct writer *w, const struct trace_row *row, int64_t at_ns)
 	put_row(w, row, "arrival_time_ns", at_ns, "hash_ids16", "");
 }
 
-struct session_end { /* of each session, by number - 1 */
+struct session_end {  /* of each session, by number - 1 */
 	int64_t chat; /* the last one; -1: none so far */
 	int64_t turns;
 };
@@ -88,8 +88,9 @@ static void bailian_row(struct writer *w, const struct trace_row *row, int64_t a
 	struct session_end alone = {.chat = -1};
 	struct session_end *end = row->session > 0 ? end_of(w, row->session) : &alone;
 	int64_t id = w->rows - 1;
-	fprintf(w->out, "{\"chat_id\": %" PRId64 ", \"parent_chat_id\": %" PRId64
-			", \"timestamp\": ", id, end->chat);
+	fprintf(w->out,
+		"{\"chat_id\": %" PRId64 ", \"parent_chat_id\": %" PRId64 ", \"timestamp\": ", id,
+		end->chat);
 	writer_seconds(w->out, at_ns, 1);
 	fprintf(w->out, ", \"input_length\": %" PRId64 ", \"output_length\": %" PRId64,
 		row->prompt_tok, row->output_tok);
@@ -116,8 +117,9 @@ static void ragpulse_row(struct writer *w, const struct trace_row *row, int64_t 
 	char session[SESSION_TEXT_SIZE];
 	fputs("{\"timestamp\": \"", w->out);
 	writer_seconds(w->out, at_ns, 0);
-	fprintf(w->out, "\", \"input_length\": %" PRId64 ", \"output_length\": %" PRId64
-			", \"session_id\": ",
+	fprintf(w->out,
+		"\", \"input_length\": %" PRId64 ", \"output_length\": %" PRId64
+		", \"session_id\": ",
 		row->prompt_tok, row->output_tok);
 	put_text(w->out, writer_session(w, row, session));
 	fputs("}\n", w->out);
