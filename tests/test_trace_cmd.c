@@ -249,7 +249,7 @@ static void info_in_every_format(void **state)
 	run_fine(&o);
 	assert_true(strncmp(o.out, "source,format,rows,", 19) == 0);
 	char row[256];
-	snprintf(row, sizeof(row), "\n%s,csv,3,0,0,0,3,", one);
+	snprintf(row, sizeof(row), "\n%s,csv,3,0,0,0,0,3,", one);
 	assert_non_null(strstr(o.out, row));
 	assert_non_null(strstr(o.out, "\n\"synth:poisson,n=2\",synth:poisson,2,"));
 	testing_run_free(&o);
