@@ -211,7 +211,7 @@ static void pull(struct sim *s)
 		list_remove(&p->ready, j);
 		kv_take(&in->kv, blocks);
 		in->b.inbound++;
-		j->batch = in->at;
+		j->to_batch = in->at;
 		j->blocks = blocks;
 		j->stop_tok = j->output_tok;
 		j->req.max_tok = j->ask_tok;
@@ -229,7 +229,8 @@ static void transfer(struct sim *s, uint32_t d)
 	struct instance *source = &s->instances[j->source];
 	struct instance *in = &s->instances[p->prefill + d];
 
-	instance_use(in, j->batch);
+	instance_use(in, j->to_batch);
+	j->batch = j->to_batch;
 	list_remove(&link->inbound, j);
 	in->b.inbound--;
 	if (link->inbound.first)

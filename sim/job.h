@@ -25,6 +25,7 @@ struct job {
 	enum job_state state;
 	int32_t instance;   /* index of the instance it is or was last at */
 	int32_t batch;	    /* of its instance */
+	int32_t to_batch;   /* of the instance that has pulled it */
 	int64_t output_tok; /* n, the truth */
 	int64_t stop_tok;   /* tokens after which its present instance is done with it */
 	int64_t ask_tok;    /* max_tok of the whole request; req.max_tok may be less in a phase */

@@ -105,8 +105,9 @@ static void run_start(struct instance *in, int64_t now_ns)
 			  .window_b = in->b.window_b,
 			  .window_ctx = in->b.window_ctx,
 			  .begun = 1};
-	in->executor->ops->decode(in->executor, &(struct decode_batch){.seq = r->b, .ctx = r->ctx},
-				  &r->cost);
+	const struct decode_batch batch = {r->b, r->ctx, r->window_b, r->window_ctx};
+
+	in->executor->ops->decode(in->executor, &batch, &r->cost);
 	in->stats.steps++;
 	in->stats.batch_sum += r->b;
 	stats_sum_add(&in->stats.kv_sum, in->kv.used);

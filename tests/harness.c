@@ -1,4 +1,5 @@
 #include "tests/harness.h"
+#include "sim/host.h"
 #include <math.h>
 #include <string.h>
 
@@ -106,7 +107,7 @@ static void sort_records(struct harness_result *r)
 }
 
 static struct hardware hardware_of(const struct harness_options *o, const struct executor *x,
-				   int64_t kv_blocks)
+				   int64_t kv_blocks, int64_t pp)
 {
 	return (struct hardware){
 		.executor = x,
@@ -115,7 +116,23 @@ static struct hardware hardware_of(const struct harness_options *o, const struct
 		.kv_token_bytes = o->token_bytes,
 		.kv_move_bytes = o->token_bytes,
 		.pcie_bytes_s = o->pcie_bytes_s,
+		.pp = pp,
+		.window_tok = o->window_tok,
+		.window_share = o->window_share,
+		.window_only = o->window_only,
 	};
+}
+
+/* The executor `fixed`, with the host's overhead of the choice around it. */
+static struct executor *fixed_with_host(const char *fixed, const struct common_params *p)
+{
+	struct host_want host = {p->host_us, p->host_seq_us, p->async > 0};
+	char canon[256];
+	struct err e;
+	struct executor *x = executor_fixed_new(fixed, canon, sizeof(canon), &e);
+
+	CHECK(x, "fixed:%s: %s", fixed, e.text);
+	return host_wrap(x, &host);
 }
 
 static struct sim_config config_of(const struct harness_options *o, struct rows *rows,
@@ -155,7 +172,6 @@ void harness_run(const struct harness_options *o, const struct trace_row *rows, 
 	const struct choice *choice = o->choice;
 	const struct executor *x = o->executor;
 	struct executor *own = NULL;
-	char canon[256];
 
 	*r = (struct harness_result){.options = o};
 	struct sim_config c = config_of(o, &from, r);
@@ -166,14 +182,13 @@ void harness_run(const struct harness_options *o, const struct trace_row *rows, 
 		choice = &parsed;
 	}
 	if (!x) {
-		own = executor_fixed_new(o->fixed, canon, sizeof(canon), &r->err);
-		CHECK(own, "fixed:%s: %s", o->fixed, r->err.text);
+		own = fixed_with_host(o->fixed, &choice->common);
 		x = own;
 	}
 	CHECK(router_find(&c.router, o->router, &r->err) == 0, "%s", r->err.text);
 	c.choice = choice;
-	c.hardware = hardware_of(o, x, o->kv_blocks);
-	c.decode_hardware = hardware_of(o, x, o->decode_kv_blocks);
+	c.hardware = hardware_of(o, x, o->kv_blocks, o->pp);
+	c.decode_hardware = hardware_of(o, x, o->decode_kv_blocks, o->decode_pp);
 	fields_clear(summary_fields, &r->summary);
 	r->rc = sim_run(&c, &r->summary, &r->counts, &r->err);
 	r->summary.run_id = 1;

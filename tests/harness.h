@@ -19,6 +19,9 @@ struct harness_options {
 	int64_t kv_blocks, decode_kv_blocks, block_tok;
 	int64_t token_bytes; /* of the KV of a token, on a device and over all of them */
 	double pcie_bytes_s;
+	int64_t pp, decode_pp;		  /* batches, stages of an instance; 0 is 1 */
+	int64_t window_tok, window_share; /* struct hardware */
+	bool window_only;
 	int64_t context;
 	enum max_tokens_rule max_tokens_rule;
 	int64_t max_tokens, max_model_len;

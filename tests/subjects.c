@@ -204,7 +204,8 @@ static struct executor *random_executor(gsl_rng *rng, int64_t *step_ns)
 {
 	static const char *const fixed[] = {
 		"step_ns=1000", "step_ns=7.5,decode_seq_ns=0.1,ctx_tok_ns=0.3",
-		"step_ns=333.3,prefill_tok_ns=0.7,decode_seq_ns=1.9,ctx_tok_ns=0.01"};
+		"step_ns=333.3,prefill_tok_ns=0.7,decode_seq_ns=1.9,ctx_tok_ns=0.01,"
+		"window_tok_ns=0.7"};
 	char canon[256];
 	struct err e;
 	int64_t which = from_to(rng, 0, 5);
@@ -268,6 +269,17 @@ static void random_options(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 	o->decode_kv_blocks = random_pool(r, rng);
 	o->token_bytes = one_in(rng, 3) ? 131072 : from_to(rng, 0, 9);
 	o->pcie_bytes_s = one_in(rng, 2) ? 55e9 : 3e8;
+	if (!r->choice.common.async) {
+		o->pp = one_in(rng, 3) ? from_to(rng, 2, 4) : 1;
+		o->decode_pp = one_in(rng, 3) ? from_to(rng, 2, 3) : 1;
+	}
+	if (one_in(rng, 4)) {
+		o->window_tok = from_to(rng, 1, 60);
+		o->window_only = one_in(rng, 3);
+		o->window_share = o->window_only ? 1 : from_to(rng, 1, 3);
+		o->kv_blocks *= 2;
+		o->decode_kv_blocks *= 2;
+	}
 	o->context = one_in(rng, 2) ? 0 : 500;
 	o->max_tokens_rule = (enum max_tokens_rule)from_to(rng, MAX_TOKENS_MODEL, MAX_TOKENS_N);
 	o->max_tokens = from_to(rng, 1, 100);
@@ -310,14 +322,17 @@ void random_run_print(FILE *out, const struct random_run *r)
 	fprintf(out,
 		"-p %s:%s executor=%s instances=%lld router=%s kv_blocks=%lld "
 		"decode_kv_blocks=%lld "
-		"block=%lld token_bytes=%lld pcie=%g context=%lld max_tokens=%d(%lld) "
+		"block=%lld token_bytes=%lld pcie=%g pp=%lld,%lld window=%lld,%lld%s context=%lld "
+		"max_tokens=%d(%lld) "
 		"max_model_len=%lld%s closed_loop=%lld horizon_ns=%lld seed=%llu\n",
 		r->choice.name, r->choice.params, r->executor->ops->name, (long long)o->instances,
 		o->router, (long long)o->kv_blocks, (long long)o->decode_kv_blocks,
 		(long long)o->block_tok, (long long)o->token_bytes, o->pcie_bytes_s,
-		(long long)o->context, (int)o->max_tokens_rule, (long long)o->max_tokens,
-		(long long)o->max_model_len, o->truncate ? "(truncate)" : "",
-		(long long)o->closed_loop, (long long)o->horizon_ns, (unsigned long long)o->seed);
+		(long long)o->pp, (long long)o->decode_pp, (long long)o->window_tok,
+		(long long)o->window_share, o->window_only ? "(only)" : "", (long long)o->context,
+		(int)o->max_tokens_rule, (long long)o->max_tokens, (long long)o->max_model_len,
+		o->truncate ? "(truncate)" : "", (long long)o->closed_loop,
+		(long long)o->horizon_ns, (unsigned long long)o->seed);
 	for (size_t i = 0; i < r->n; i++)
 		fprintf(out, "  %zu: arrive=%lld prompt=%lld output=%lld max_tok=%lld\n", i,
 			(long long)r->row[i].arrive_ns, (long long)r->row[i].prompt_tok,
