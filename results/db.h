@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "results/field.h"
+#include "results/store.h"
 #include "sim/err.h"
 
 /* As schema.sql sets them. */
@@ -53,6 +54,10 @@ int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
  * beside it. NULL and a sentence: not there, not ours, of another schema, or without a run yet.
  */
 sqlite3 *db_open_to_read(const char *path, struct err *e);
+
+/* As store_read() does, of a file that is open; `path` for sentences. */
+int db_read_runs(sqlite3 *db, const char *path, const int64_t *ids, size_t n,
+		 struct stored_run **runs, size_t *n_runs, struct err *e);
 
 /* Whose file it is; SQLite's code. */
 int db_owner(sqlite3 *db, enum db_owner *owner);

@@ -95,19 +95,13 @@ static int read_all(struct reading *r, const int64_t *ids, size_t n, struct err 
 	return 0;
 }
 
-int store_read(const char *path, const int64_t *ids, size_t n, struct stored_run **runs,
-	       size_t *n_runs, struct err *e)
+int db_read_runs(sqlite3 *db, const char *path, const int64_t *ids, size_t n,
+		 struct stored_run **runs, size_t *n_runs, struct err *e)
 {
-	struct reading r = {.path = path, .db = db_open_to_read(path, e)};
-	int rc;
+	struct reading r = {.path = path, .db = db};
+	int rc = read_all(&r, ids, n, e);
 
-	if (!r.db)
-		return -1;
-	/* one moment for all statements */
-	rc = db_exec(r.db, "BEGIN") ? db_fail(r.db, path, "cannot be read", e)
-				    : read_all(&r, ids, n, e);
 	sqlite3_finalize(r.select);
-	sqlite3_close(r.db);
 	if (rc) {
 		free(r.runs);
 		return -1;
@@ -115,4 +109,19 @@ int store_read(const char *path, const int64_t *ids, size_t n, struct stored_run
 	*runs = r.runs;
 	*n_runs = r.n;
 	return 0;
+}
+
+int store_read(const char *path, const int64_t *ids, size_t n, struct stored_run **runs,
+	       size_t *n_runs, struct err *e)
+{
+	sqlite3 *db = db_open_to_read(path, e);
+	int rc;
+
+	if (!db)
+		return -1;
+	/* one moment for all statements */
+	rc = db_exec(db, "BEGIN") ? db_fail(db, path, "cannot be read", e)
+				  : db_read_runs(db, path, ids, n, runs, n_runs, e);
+	sqlite3_close(db);
+	return rc;
 }
