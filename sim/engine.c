@@ -327,6 +327,8 @@ static void plan(struct sim *s, struct instance *in)
 		in->b.busy = true;
 	} else {
 		instance_plan(in, s->now_ns, &wait_ns);
+		while (in->async && instance_look_again(in, s->now_ns))
+			instance_plan(in, s->now_ns, &wait_ns);
 		samples_add(s, in);
 		if (wait_ns >= 0)
 			agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)slot, wait_ns);

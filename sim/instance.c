@@ -1,4 +1,4 @@
-#include "sim/instance.h"
+#include "sim/run.h"
 #include "sim/view.h"
 #include <string.h>
 
@@ -154,7 +154,7 @@ void instance_catch_up(struct instance *in, int64_t now_ns)
 	in->ended_ns = now_ns;
 }
 
-bool instance_look_again(struct instance *in)
+bool instance_look_again(struct instance *in, int64_t now_ns)
 {
 	bool again = in->staged.n > 0 || in->lag_seats > 0;
 
@@ -162,9 +162,12 @@ bool instance_look_again(struct instance *in)
 		list_remove(&in->staged, j);
 		push_ranked(in, j);
 	}
+	in->b.plan_due = again;
 	if (!in->b.busy)
 		instance_catch_up(in, -1);
-	return again;
+	else if (again && !in->b.in_single)
+		run_cut(in, now_ns);
+	return again && !in->b.busy;
 }
 
 int64_t instance_need_tok(struct instance *in, const struct job *j)

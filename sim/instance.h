@@ -231,10 +231,10 @@ void instance_join_waiting(struct instance *in); /* joining -> running, at a bou
 /* async: a step ends now. Seats and blocks of those that ended one step before come free. */
 void instance_catch_up(struct instance *in, int64_t now_ns);
 /*
- * async: after a plan. What it did not see the next one does: true if there was something. Where no
- * step was started that next plan is due now, else at the end of the step.
+ * async: after a plan at now_ns. What it did not see the next one does: at the end of the step that
+ * it started, or now, where it started none (true).
  */
-bool instance_look_again(struct instance *in);
+bool instance_look_again(struct instance *in, int64_t now_ns);
 /* The end of the single step in progress. */
 void instance_end_single(struct instance *in);
 /* Delivers and finishes whatever is due at the present decode clock. */

@@ -131,7 +131,7 @@ enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t res
 		return refuse(p, PLAN_SEATS);
 	if (in->b.batch_padded)
 		return admit_padded(p, j, reserve_tok);
-	int64_t spare = instance_running(in) == 0 ? 0 : in->spare;
+	int64_t spare = in->b.running.n == 0 && instance_running(in) == 0 ? 0 : in->spare;
 	int64_t blocks = kv_blocks(&in->kv, reserve_tok > 0 ? reserve_tok : j->seq_tok);
 
 	if (blocks + spare > kv_free(&in->kv))
@@ -352,16 +352,6 @@ static enum bound bound_of(const struct instance *in, const struct plan *p)
 	return of[p->refused];
 }
 
-/* There was something that the plan could not see. */
-static void plan_again(struct instance *in, int64_t now_ns, int64_t *wait_ns)
-{
-	in->b.plan_due = true;
-	if (!in->b.busy)
-		instance_plan(in, now_ns, wait_ns);
-	else if (!in->b.in_single)
-		run_cut(in, now_ns);
-}
-
 void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 {
 	struct view v = {in, now_ns};
@@ -387,6 +377,4 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	} else { /* nothing to compute: no step, even where everybody was swapped out */
 		in->b.run.active = false;
 	}
-	if (in->async && instance_look_again(in))
-		plan_again(in, now_ns, wait_ns);
 }
