@@ -327,7 +327,7 @@ static int read_whole(const struct jsonl_source *s, const json_t *object, const 
 static int finish_bailian(struct jsonl_source *s, const json_t *object, struct trace_row *row,
 			  struct err *e)
 {
-	int64_t id, parent, turn, root;
+	int64_t id = 0, parent = 0, turn = 0, root = 0;
 	char text[32], what[128];
 	if (read_whole(s, object, "chat_id", &id, e) ||
 	    read_whole(s, object, "parent_chat_id", &parent, e) ||
