@@ -2,7 +2,7 @@
 #include "calibrate/curve.h"
 #include <math.h>
 
-enum { MAX_GEMMS = 16 };
+enum { MAX_GEMMS = 16, NODE_DEVICES = 8 };
 
 /* `count` GEMMs of t0 + max(weight_ns + row_ns x rows, flop_ns x rows), weights k x n. */
 struct gemm {
@@ -16,10 +16,12 @@ struct cost {
 	struct gemm
 		experts[2]; /* all of a layer in one grouped kernel; weight_ns is of one expert */
 	int n_experts;
-	double expert_count, log_miss; /* log(1 - active / experts): a token misses an expert */
-	double attend_ns;	       /* constant of the attention kernels of all layers */
-	double ctx_ns;		       /* decode attention, a token of context */
-	double pair_ns;		       /* prefill attention, a (query, key) pair */
+	double expert_count, log_miss;	  /* log(1 - active / experts): a token misses an expert */
+	double attend_ns;		  /* constant of the attention kernels of all layers */
+	double ctx_ns;			  /* decode attention, a token of context */
+	double pair_ns;			  /* prefill attention, a (query, key) pair */
+	double window_ns, window_pair_ns; /* the same in the layers with a window, within it */
+	int64_t graph;
 };
 
 /* With `times` its weights read: the experts reached, or 1. */
@@ -34,6 +36,15 @@ static double gemm_ns(const struct gemm *g, double rows, double times)
 static double experts_read(const struct cost *c, double n)
 {
 	return c->expert_count * (1 - exp(n * c->log_miss));
+}
+
+/* What rows count as in a step of `tok` tokens. */
+static int64_t padded(const struct cost *c, int64_t tok, int64_t rows)
+{
+	if (tok > c->graph)
+		return rows;
+	int64_t size = rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8;
+	return size < c->graph ? size : c->graph;
 }
 
 static double linear_ns(const struct cost *c, int64_t tok)
@@ -53,13 +64,14 @@ static double base_ns(const struct cost *c, const struct step *s)
 	int64_t tok = s->prefill_tok + s->decode_seq, sampled = s->prefill_done_seq + s->decode_seq;
 	if (tok == 0)
 		return 0;
-	double ns = linear_ns(c, tok);
+	double ns = linear_ns(c, padded(c, tok, tok));
 	if (sampled > 0)
-		ns += gemm_ns(&c->head, (double)sampled, 1);
+		ns += gemm_ns(&c->head, (double)padded(c, tok, sampled), 1);
 	if (s->decode_seq > 0)
 		ns += c->attend_ns;
 	if (s->prefill_tok > 0)
-		ns += c->attend_ns + c->pair_ns * s->prefill_pairs;
+		ns += c->attend_ns + c->pair_ns * s->prefill_pairs +
+		      c->window_pair_ns * s->window_pairs;
 	return ns;
 }
 
@@ -71,7 +83,8 @@ static const struct cost *cost_of(const struct executor *x)
 static double predict_step_ns(const struct executor *x, const struct step *s)
 {
 	const struct cost *c = cost_of(x);
-	return base_ns(c, s) + c->ctx_ns * (double)s->decode_ctx;
+	return base_ns(c, s) + c->ctx_ns * (double)s->decode_ctx +
+	       c->window_ns * (double)s->window_ctx;
 }
 
 static void predict_decode(const struct executor *x, const struct decode_batch *b,
@@ -81,7 +94,7 @@ static void predict_decode(const struct executor *x, const struct decode_batch *
 	const struct step s = {.decode_seq = b->seq};
 	d->step_ns = base_ns(c, &s);
 	d->ctx_ns = c->ctx_ns;
-	d->window_ns = 0;
+	d->window_ns = c->window_ns;
 	d->ctx_max = INT64_MAX;
 }
 
@@ -120,7 +133,8 @@ struct build {
 	int64_t tp;
 	struct gemm linear[MAX_GEMMS];
 	int n_linear;
-	double reduce_ns, reduce_tok_ns; /* all-reduces of all layers: constant, a token */
+	/* all-reduces of all layers, and sends between stages: constant, a token */
+	double move_ns, move_tok_ns;
 };
 
 static void add(struct build *b, int64_t count, int64_t k, int64_t n)
@@ -160,6 +174,8 @@ static void add_mlp(struct build *b, int64_t count, int64_t width)
 static struct gemm expert_gemm(const struct build *b, int64_t count, int64_t k, int64_t n)
 {
 	struct gemm g = gemm_of(b->m, b->d, count, k, n);
+	if (b->m->expert_bits > 0)
+		g.weight_ns *= b->m->expert_bits / (double)(8 * b->m->dtype_bytes);
 	g.row_ns *= (double)b->m->experts_active; /* each token passes through so many experts */
 	g.flop_ns *= (double)b->m->experts_active;
 	return g;
@@ -185,8 +201,26 @@ static void set_reduce(struct build *b)
 	double bytes = (double)(b->m->hidden * b->m->dtype_bytes);
 	if (b->tp == 1)
 		return;
-	b->reduce_ns = calls * b->d->link_latency_ns;
-	b->reduce_tok_ns = calls * 2 * (tp - 1) / tp * bytes / device_node_bytes_s(b->d) * 1e9;
+	b->move_ns += calls * b->d->link_latency_ns;
+	b->move_tok_ns += calls * 2 * (tp - 1) / tp * bytes / device_node_bytes_s(b->d) * 1e9;
+}
+
+/* Activations of every token from each stage to the next. */
+static void set_sends(struct build *b, int64_t pp)
+{
+	bool node = b->tp * pp <= NODE_DEVICES;
+	double latency_ns = node ? b->d->link_latency_ns : b->d->network_latency_ns;
+	double bytes_s = node ? device_node_bytes_s(b->d) : b->d->network_bytes_s;
+	if (pp <= 1)
+		return;
+	b->move_ns += (double)(pp - 1) * latency_ns;
+	b->move_tok_ns +=
+		(double)(pp - 1) * (double)(b->m->hidden * b->m->dtype_bytes) / bytes_s * 1e9;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
 }
 
 static void set_attention(const struct build *b, int64_t kv_bits)
@@ -200,17 +234,23 @@ static void set_attention(const struct build *b, int64_t kv_bits)
 	double prefill =
 		mla ? (double)(m->nope_dim + m->rope_dim + m->v_dim) : (double)(2 * m->head_dim);
 	double decode = mla ? (double)(2 * m->kv_lora + m->rope_dim) : prefill;
-	double memory_ns = (double)model_kv_token_bytes(m, b->tp, kv_bits) / bytes_s * 1e9;
-	double compute_ns = layers * 2 * heads * decode / flops_s * 1e9;
+	double full_layers = (double)(m->layers - m->window_layers);
+	double window_layers = (double)m->window_layers;
+	struct model_kv kv;
+	model_kv(m, b->tp, 1, kv_bits, &kv);
 	b->c->attend_ns = layers * b->d->gemm_t0_ns;
-	b->c->ctx_ns = memory_ns > compute_ns ? memory_ns : compute_ns;
-	b->c->pair_ns = layers * 2 * heads * prefill / flops_s * 1e9;
+	b->c->ctx_ns = larger((double)kv.full_bytes / bytes_s * 1e9,
+			      full_layers * 2 * heads * decode / flops_s * 1e9);
+	b->c->window_ns = larger((double)kv.window_bytes / bytes_s * 1e9,
+				 window_layers * 2 * heads * decode / flops_s * 1e9);
+	b->c->pair_ns = full_layers * 2 * heads * prefill / flops_s * 1e9;
+	b->c->window_pair_ns = window_layers * 2 * heads * prefill / flops_s * 1e9;
 }
 
 /* The sum over all GEMMs, which each bend once, where compute outgrows memory. */
 static double sum_ns(const struct build *b, double rows)
 {
-	double ns = b->reduce_ns + b->reduce_tok_ns * rows;
+	double ns = b->move_ns + b->move_tok_ns * rows;
 	for (int i = 0; i < b->n_linear; i++)
 		ns += gemm_ns(&b->linear[i], rows, 1);
 	return ns;
@@ -258,7 +298,9 @@ struct executor *cost_predict_new(const struct model *m, const struct device *d,
 	if (m->layers > dense)
 		add_experts(&b, m->layers - dense);
 	c->head = gemm_of(m, d, 1, m->hidden, (m->vocab + w->tp - 1) / w->tp);
+	c->graph = w->graph;
 	set_reduce(&b);
+	set_sends(&b, w->pp);
 	compile_linear(&b);
 	set_attention(&b, w->kv_bits);
 	return &c->x;

@@ -2,6 +2,10 @@
  * cost.h: the executor `predict`: a model on devices, compiled once into flat arrays, so that a
  * step costs a few multiplications. Behind this interface a calibrated profile will stand.
  *
+ * A step takes the time of all stages of a pipeline together, and of the sends between them: the
+ * activations of every token over NVLink (PCIe without one), or over the network where tp x pp
+ * devices are more than the 8 of a node.
+ *
  * Provisional: no part is calibrated yet, and the executor's notes say `roofline`. A GEMM takes
  * t0 + max(bytes/BW, flops/F) with constants fitted to public measurements; decode attention runs
  * at 0.9 of the memory bandwidth, prefill attention at 0.5 of the peak rate.
@@ -14,8 +18,14 @@
 #include "sim/executor.h"
 
 struct cost_want {
-	int64_t tp;
+	int64_t tp, pp; /* pp 0 is 1 */
 	int64_t kv_bits;
+	/*
+	 * The largest step captured in a graph, in tokens; 0: none. A step of at most so many costs
+	 * in its linear layers and its head what the next size captured does: 1, 2, 4, multiples of
+	 * 8, and graph itself. Attention is that of the real sequences.
+	 */
+	int64_t graph;
 };
 
 /* Keeps no pointer to its arguments. Never fails for a model and tp that model_check_tp() accepts.

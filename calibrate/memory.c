@@ -17,6 +17,7 @@ void memory_want_default(struct memory_want *w)
 {
 	*w = (struct memory_want){
 		.tp = 1,
+		.pp = 1,
 		.utilization = 0.9,
 		.reserve_bytes = -1,
 		.block_tok = 16,
@@ -34,11 +35,12 @@ void memory_budget(const struct model *m, const struct device *d, const struct m
 {
 	*b = (struct memory_budget){
 		.memory_bytes = w->memory_bytes ? w->memory_bytes : d->memory_bytes,
-		.weights_bytes = model_weights_bytes(m, w->tp),
+		.weights_bytes = model_stage_weights_bytes(m, w->tp, w->pp),
 		.reserve_bytes =
 			w->reserve_bytes < 0 ? memory_default_reserve(m, w->tp) : w->reserve_bytes,
-		.kv_token_bytes = model_kv_token_bytes(m, w->tp, w->kv_bits),
 	};
+	model_kv(m, w->tp, w->pp, w->kv_bits, &b->kv);
+	b->kv_token_bytes = b->kv.slot_bytes;
 	int64_t block_bytes = b->kv_token_bytes * w->block_tok;
 	b->usable_bytes = (int64_t)((double)b->memory_bytes * w->utilization);
 	b->left_bytes = b->usable_bytes - b->weights_bytes - b->reserve_bytes;

@@ -1,5 +1,6 @@
 /*
- * memory.h: the memory budget of one device: what is left for the KV cache.
+ * memory.h: the memory budget of one device: what is left for the KV cache. In a pipeline, of one
+ * that holds a stage with most layers.
  */
 #ifndef CALIBRATE_MEMORY_H
 #define CALIBRATE_MEMORY_H
@@ -8,7 +9,7 @@
 #include "calibrate/model.h"
 
 struct memory_want {
-	int64_t tp;
+	int64_t tp, pp;	       /* devices that share each layer, stages */
 	int64_t memory_bytes;  /* 0: the device's */
 	double utilization;    /* share of the memory that the server may use, (0, 1] */
 	int64_t reserve_bytes; /* activations, graphs, runtime; -1: memory_default_reserve() */
@@ -22,7 +23,8 @@ struct memory_budget {
 	int64_t memory_bytes, usable_bytes, weights_bytes, reserve_bytes;
 	int64_t left_bytes;	/* usable - weights - reserve; may be negative */
 	int64_t kv_bytes;	/* left_bytes, or the size of the pool where it was overridden */
-	int64_t kv_token_bytes; /* on this device */
+	struct model_kv kv;	/* of a token on this device */
+	int64_t kv_token_bytes; /* of a slot of the pool: kv.slot_bytes */
 	int64_t blocks;		/* floor(kv_bytes / (block x token bytes)), 0 if negative */
 	int64_t tokens;		/* blocks x block */
 	bool overridden;	/* the pool is what kv_tokens or kv_blocks asked for */

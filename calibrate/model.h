@@ -26,12 +26,16 @@ struct model {
 	bool mlp_bias;	   /* the MLP matrices have them */
 	bool head_bias;	   /* the head has one (Phi-2) */
 	bool norm_bias;	   /* LayerNorm: a bias beside the weight; else RMSNorm */
-	bool one_norm;	   /* attention and MLP work side by side behind one norm (Phi-2) */
+	int64_t norms;	   /* a layer; 0: two. Phi-2 has one, Gemma-2 four */
 	bool qk_norm;	   /* per-head norms of q and k (Qwen3) */
+	bool sinks;	   /* a number a head that the softmax adds (gpt-oss) */
+	/* layers that attend to the last window_tok tokens only; 0: none */
+	int64_t window_layers, window_tok;
 	/* mixture of experts: layers from dense_layers on have it; experts == 0: dense throughout
 	 */
 	int64_t experts, experts_active, experts_shared, expert_inter, dense_layers;
-	bool router_bias; /* one number an expert beside the router (DeepSeek-V3) */
+	bool router_bias;   /* one number an expert beside the router (DeepSeek-V3) */
+	double expert_bits; /* of a weight of the routed experts' matrices; 0: dtype_bytes */
 	/* multi-head latent attention (DeepSeek): cached are kv_lora + rope_dim numbers a token */
 	enum attention_kind attention;
 	int64_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
@@ -70,6 +74,13 @@ int64_t model_active_params(const struct model *m);
 int64_t model_weights_bytes(const struct model *m, int64_t tp);
 
 /*
+ * The same in a pipeline of `pp` stages: of a stage with most layers (rounded up; experts where
+ * some layers have none), and of the embedding or the head the larger one: the first stage has one,
+ * the last the other, a tied one both.
+ */
+int64_t model_stage_weights_bytes(const struct model *m, int64_t tp, int64_t pp);
+
+/*
  * Of them, those that a large decode step reads: without the looked-up embeddings (a tied one is
  * the head, and is read). Of a mixture of experts, all experts.
  */
@@ -81,16 +92,44 @@ int64_t model_streamed_token_bytes(const struct model *m, int64_t tp);
 int64_t model_local_kv_heads(const struct model *m, int64_t tp);
 
 /*
- * KV bytes of one token on one device: 2 x layers x kv heads on the device x head_dim x bytes; KV
- * heads replicate once tp exceeds their number. MLA: layers x (kv_lora + rope_dim) x bytes, not
- * divided by tp. kv_bits 16 stands for the model's own type; 8, 4, 2 store that many bits an
- * element, and 4 and 2 add 32 bits of scale and zero for each group of 32 (KIVI, section 4.2).
- * Rounded up to whole bytes.
+ * KV bytes of one token on one device, in all layers: 2 x layers x kv heads on the device x
+ * head_dim x bytes; KV heads replicate once tp exceeds their number. MLA: layers x (kv_lora +
+ * rope_dim) x bytes, not divided by tp. kv_bits 16 stands for the model's own type; 8, 4, 2 store
+ * that many bits an element, and 4 and 2 add 32 bits of scale and zero for each group of 32 (KIVI,
+ * section 4.2). Rounded up to whole bytes.
+ *
+ * With a sliding window that is no figure for a sequence: s tokens take s x the bytes of the layers
+ * without one and min(s, window_tok) x those of the layers with one. model_kv() has the two.
  */
 int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits);
 
+/* What a token takes on one device of a stage with most layers, of `pp`. */
+struct model_kv {
+	int64_t full_bytes;   /* in the layers that attend to all */
+	int64_t window_bytes; /* in those with a window, while it is within */
+	/*
+	 * A pool of blocks as servers make them (vLLM's hybrid cache manager): a block holds slots
+	 * of the layers without a window, or of all layers if each has one (window_only); the
+	 * others take window_share blocks for each block of min(s, window_tok), in groups as large
+	 * as the first, the last of them padded.
+	 */
+	int64_t slot_bytes; /* of a slot of such a block */
+	int64_t window_share;
+	bool window_only;
+};
+void model_kv(const struct model *m, int64_t tp, int64_t pp, int64_t kv_bits, struct model_kv *kv);
+
+/* Bytes that one sequence of `tok` tokens takes, by the two terms. */
+int64_t model_kv_sequence_bytes(const struct model *m, const struct model_kv *kv, int64_t tok);
+/* Blocks of such a pool that it takes. */
+int64_t model_kv_sequence_blocks(const struct model *m, const struct model_kv *kv,
+				 int64_t block_tok, int64_t tok);
+
 /* -1 and a sentence where tp cannot split the model (heads, inter, experts not divisible). */
 int model_check_tp(const struct model *m, int64_t tp, struct err *e);
+
+/* -1 and a sentence where there are fewer layers than stages. */
+int model_check_pp(const struct model *m, int64_t pp, struct err *e);
 
 /* 16, 8, 4 or 2. */
 int model_check_kv_bits(int64_t kv_bits, struct err *e);

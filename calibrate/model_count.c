@@ -27,7 +27,7 @@ static int64_t gqa_params(const struct model *m, int64_t tp)
 	int64_t q = m->heads / tp * m->head_dim;
 	int64_t kv = model_local_kv_heads(m, tp) * m->head_dim;
 	int64_t n = matrix(m->hidden, q + 2 * kv, m->qkv_bias) + matrix(q, m->hidden, m->o_bias);
-	return n + (m->qk_norm ? 2 * norm(m, m->head_dim) : 0);
+	return n + (m->qk_norm ? 2 * norm(m, m->head_dim) : 0) + (m->sinks ? m->heads / tp : 0);
 }
 
 /* The down-projections and their norms are on every device, what is made from them is split by
@@ -61,7 +61,7 @@ static int64_t moe_params(const struct model *m, int64_t tp, int64_t experts)
 static int64_t layers_params(const struct model *m, int64_t tp, int64_t experts)
 {
 	int64_t attention = m->attention == ATTENTION_MLA ? mla_params(m, tp) : gqa_params(m, tp);
-	int64_t every = attention + (m->one_norm ? 1 : 2) * norm(m, m->hidden);
+	int64_t every = attention + (m->norms ? m->norms : 2) * norm(m, m->hidden);
 	int64_t dense = m->experts ? m->dense_layers : m->layers;
 	int64_t n = m->layers * every + dense * mlp_params(m, m->inter / tp);
 	if (m->layers > dense)
@@ -98,30 +98,99 @@ int64_t model_active_params(const struct model *m)
 	return all_params(m, 1, m->experts_active);
 }
 
+/* What the matrices of `experts` routed experts take less than in the model's own type. */
+static int64_t saved_bytes(const struct model *m, int64_t layers, int64_t tp, int64_t experts)
+{
+	if (m->expert_bits <= 0)
+		return 0;
+	int64_t matrices = (m->gated ? 3 : 2) * m->hidden * (m->expert_inter / tp);
+	double bits = (double)(8 * m->dtype_bytes) - m->expert_bits;
+	return (int64_t)((double)(layers * experts * matrices) * bits / 8);
+}
+
+static int64_t expert_layers(const struct model *m)
+{
+	return m->experts ? m->layers - m->dense_layers : 0;
+}
+
 int64_t model_weights_bytes(const struct model *m, int64_t tp)
 {
-	return all_params(m, tp, m->experts) * m->dtype_bytes;
+	return all_params(m, tp, m->experts) * m->dtype_bytes -
+	       saved_bytes(m, expert_layers(m), tp, m->experts);
+}
+
+int64_t model_stage_weights_bytes(const struct model *m, int64_t tp, int64_t pp)
+{
+	if (pp == 1)
+		return model_weights_bytes(m, tp);
+	struct model stage = *m;
+	int64_t experts = expert_layers(m);
+	stage.layers = ceil_div(m->layers, pp);
+	stage.dense_layers = stage.layers > experts ? stage.layers - experts : 0;
+	int64_t first = m->positions * m->hidden + embedding_params(m, tp);
+	int64_t last = streamed_params(m, tp, 0) - layers_params(m, tp, 0);
+	int64_t ends = first > last ? first : last;
+	return (layers_params(&stage, tp, m->experts) + ends) * m->dtype_bytes -
+	       saved_bytes(m, expert_layers(&stage), tp, m->experts);
 }
 
 int64_t model_streamed_bytes(const struct model *m, int64_t tp)
 {
-	return streamed_params(m, tp, m->experts) * m->dtype_bytes;
+	return streamed_params(m, tp, m->experts) * m->dtype_bytes -
+	       saved_bytes(m, expert_layers(m), tp, m->experts);
 }
 
 int64_t model_streamed_token_bytes(const struct model *m, int64_t tp)
 {
-	return streamed_params(m, tp, m->experts_active) * m->dtype_bytes;
+	return streamed_params(m, tp, m->experts_active) * m->dtype_bytes -
+	       saved_bytes(m, expert_layers(m), tp, m->experts_active);
 }
 
-int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits)
+/* Bytes of a token in so many layers of one device. */
+static int64_t kv_bytes(const struct model *m, int64_t layers, int64_t tp, int64_t kv_bits)
 {
 	int64_t elements = m->attention == ATTENTION_MLA
-				   ? m->layers * (m->kv_lora + m->rope_dim)
-				   : 2 * m->layers * model_local_kv_heads(m, tp) * m->head_dim;
+				   ? layers * (m->kv_lora + m->rope_dim)
+				   : 2 * layers * model_local_kv_heads(m, tp) * m->head_dim;
 	if (kv_bits == 16)
 		return elements * m->dtype_bytes;
 	int64_t scale_bits = kv_bits <= 4 ? ceil_div(elements, 32) * 32 : 0;
 	return ceil_div(elements * kv_bits + scale_bits, 8);
+}
+
+int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits)
+{
+	return kv_bytes(m, m->layers, tp, kv_bits);
+}
+
+void model_kv(const struct model *m, int64_t tp, int64_t pp, int64_t kv_bits, struct model_kv *kv)
+{
+	int64_t full = m->layers - m->window_layers;
+	*kv = (struct model_kv){
+		.full_bytes = kv_bytes(m, ceil_div(full, pp), tp, kv_bits),
+		.window_bytes = kv_bytes(m, ceil_div(m->window_layers, pp), tp, kv_bits),
+		.window_only = full == 0,
+	};
+	kv->slot_bytes = kv->window_only ? kv->window_bytes : kv->full_bytes;
+	if (!kv->window_only)
+		kv->window_share = ceil_div(m->window_layers, full);
+}
+
+static int64_t within_window(const struct model *m, int64_t tok)
+{
+	return tok < m->window_tok ? tok : m->window_tok;
+}
+
+int64_t model_kv_sequence_bytes(const struct model *m, const struct model_kv *kv, int64_t tok)
+{
+	return kv->full_bytes * tok + kv->window_bytes * within_window(m, tok);
+}
+
+int64_t model_kv_sequence_blocks(const struct model *m, const struct model_kv *kv,
+				 int64_t block_tok, int64_t tok)
+{
+	int64_t window = ceil_div(within_window(m, tok), block_tok);
+	return kv->window_only ? window : ceil_div(tok, block_tok) + kv->window_share * window;
 }
 
 int model_check_tp(const struct model *m, int64_t tp, struct err *e)
@@ -147,6 +216,14 @@ int model_check_tp(const struct model *m, int64_t tp, struct err *e)
 			       "multiple of them",
 			       (long long)tp, m->name, (long long)m->kv_heads);
 	return 0;
+}
+
+int model_check_pp(const struct model *m, int64_t pp, struct err *e)
+{
+	if (pp >= 1 && pp <= m->layers)
+		return 0;
+	return err_set(e, "pp is %lld: %s has %lld layers, it can have from 1 to as many stages",
+		       (long long)pp, m->name, (long long)m->layers);
 }
 
 int model_check_kv_bits(int64_t kv_bits, struct err *e)

@@ -12,7 +12,7 @@ struct run_info {
 	char policy[64], given[256], params[1024]; /* as in the summary */
 	char executor[32], executor_params[256], notes[128];
 	char model[64], model_source[512], device[64];
-	int64_t tp, instances;
+	int64_t tp, pp, instances;
 	char router[32];
 	char trace[512], trace_format[32], trace_hash[24]; /* hash: 16 hex digits */
 	char columns[256];				   /* --columns */
@@ -34,11 +34,12 @@ struct run_info {
 	char too_long[16];
 	int64_t too_long_rejected, too_long_truncated;
 	char max_tokens[24];
-	int64_t kv_blocks, block_tok, kv_token_bytes;
-	int64_t weights_bytes, usable_bytes, decode_instances, decode_kv_blocks;
+	int64_t kv_blocks, block_tok, kv_bits, kv_token_bytes, kv_window_bytes, window_tok;
+	int64_t memory_bytes, weights_bytes, usable_bytes, decode_instances, decode_kv_blocks;
 	double utilization;
 	int64_t reserve_bytes;
 	double slo_ttft_s, slo_tpot_s, slo_e2e_s, slo_maxgap_s;
+	double host_us, host_seq_us;
 	char program_version[32];
 };
 

@@ -22,7 +22,8 @@ CREATE TABLE run (
 	model TEXT,
 	model_source TEXT,           -- built-in name or path of its config.json, as given
 	device TEXT,
-	tp INTEGER,                  -- devices an instance is split over
+	tp INTEGER,                  -- devices that share each layer
+	pp INTEGER,                  -- stages of a pipeline, tp devices each
 	instances INTEGER,           -- copies of the model
 	router TEXT,                 -- how requests are spread over instances
 	trace TEXT,                  -- file or generator, as the user named it
@@ -59,7 +60,11 @@ CREATE TABLE run (
 	max_tokens TEXT,             -- --max-tokens: a number, model or output
 	kv_blocks INTEGER,           -- KV blocks of an instance
 	block_tok INTEGER,           -- slots of a block, tokens
-	kv_token_bytes INTEGER,      -- KV bytes a token, on one device
+	kv_bits INTEGER,             -- --kv-bits, of a cached number; 16: the model's own type
+	kv_token_bytes INTEGER,      -- KV bytes a token, on one device, in layers without a window
+	kv_window_bytes INTEGER,     -- and in those with one, a token within it
+	window_tok INTEGER,          -- tokens of that window; NULL: no layer has one
+	memory_bytes INTEGER,        -- memory of one device
 	weights_bytes INTEGER,       -- of the model, on one device
 	usable_bytes INTEGER,        -- memory of one device that weights, reserve and KV may take
 	decode_instances INTEGER,    -- disaggregated: of the instances, the last so many decode
@@ -70,6 +75,8 @@ CREATE TABLE run (
 	slo_tpot_s REAL,
 	slo_e2e_s REAL,
 	slo_maxgap_s REAL,           -- longest gap between two deliveries of a request
+	host_us REAL,                -- the scheduler's own time a step, us
+	host_seq_us REAL,            -- and for each sequence of it, us
 	program_version TEXT,
 	-- Facts about the computation itself. They differ from run to run: leave them out of comparisons.
 	started TEXT,                -- ISO 8601, UTC

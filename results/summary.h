@@ -10,9 +10,9 @@
 
 struct summary {
 	int64_t run_id;
-	char policy[64];  /* as the user named it: a policy, shape or preset */
+	char policy[64];   /* as the user named it: a policy, shape or preset */
 	char params[1024]; /* all of them, canonical */
-	char times[16];	  /* predicted, measured or fixed */
+	char times[16];	   /* predicted, measured or fixed */
 	char model[64], device[64];
 	int64_t requests, completed, rejected, unfinished;
 	double offered_rps, throughput_rps, output_tps, goodput_rps, attainment;

@@ -1,18 +1,16 @@
 /* omnibus capacity: what fits beside the weights, from shapes alone. */
 
 #include "calibrate/cost.h"
-#include "calibrate/memory.h"
 #include "results/field.h"
-#include "sim/options.h"
+#include "sim/hardware_options.h"
 #include <string.h>
 
 #define GIB ((double)((int64_t)1 << 30))
 
 struct capacity {
-	const char *model_name, *device_name, *format_name;
-	double memory_gib, reserve_gib;
+	struct hardware_options hardware;
+	const char *format_name;
 	int64_t context;
-	bool memory_given, reserve_given, tokens_given, blocks_given;
 	struct memory_want want;
 	struct model model;
 	struct device device;
@@ -24,7 +22,7 @@ struct capacity_row {
 	int64_t tp, pp, memory_bytes, weights_bytes, reserve_bytes, kv_bytes, kv_bytes_per_token;
 	int64_t blocks, tokens, context;
 	double users;
-	int64_t crossover_batch;
+	int64_t crossover_batch, kv_full_bytes_per_token, kv_window_bytes_per_token, window_tok;
 };
 
 #define TEXT(n)                                                                                    \
@@ -55,6 +53,9 @@ static const struct field capacity_fields[] = {
 	 .offset = offsetof(struct capacity_row, users),
 	 .size = sizeof(double)},
 	INT(crossover_batch),
+	INT(kv_full_bytes_per_token),
+	INT(kv_window_bytes_per_token),
+	INT(window_tok),
 	{.name = NULL},
 };
 #undef TEXT
@@ -63,25 +64,42 @@ static const struct field capacity_fields[] = {
 /* The smallest batch whose KV, at this context each, is more than the weights that a step reads. */
 static int64_t crossover_batch(const struct capacity *c)
 {
-	int64_t sequence_bytes = c->budget.kv_token_bytes * c->context;
-	return model_streamed_bytes(&c->model, c->want.tp) / sequence_bytes + 1;
+	struct model_kv kv;
+	model_kv(&c->model, c->want.tp, 1, c->want.kv_bits, &kv);
+	return model_streamed_bytes(&c->model, c->want.tp) /
+		       model_kv_sequence_bytes(&c->model, &kv, c->context) +
+	       1;
+}
+
+/* Sequences of the context's length that fit: with a window they take fewer blocks than tokens. */
+static double users(const struct capacity *c)
+{
+	const struct memory_budget *b = &c->budget;
+	if (!c->model.window_layers)
+		return (double)b->tokens / (double)c->context;
+	return (double)b->blocks /
+	       (double)model_kv_sequence_blocks(&c->model, &b->kv, c->want.block_tok, c->context);
 }
 
 static void fill_row(const struct capacity *c, struct capacity_row *row)
 {
+	bool window = c->model.window_layers > 0;
 	*row = (struct capacity_row){
 		.tp = c->want.tp,
-		.pp = 1,
+		.pp = c->want.pp,
 		.memory_bytes = c->budget.memory_bytes,
 		.weights_bytes = c->budget.weights_bytes,
 		.reserve_bytes = c->budget.reserve_bytes,
 		.kv_bytes = c->budget.kv_bytes,
-		.kv_bytes_per_token = c->budget.kv_token_bytes,
+		.kv_bytes_per_token = window ? FIELD_NULL_INT : c->budget.kv_token_bytes,
 		.blocks = c->budget.blocks,
 		.tokens = c->budget.tokens,
 		.context = c->context,
-		.users = (double)c->budget.tokens / (double)c->context,
+		.users = users(c),
 		.crossover_batch = crossover_batch(c),
+		.kv_full_bytes_per_token = c->budget.kv.full_bytes,
+		.kv_window_bytes_per_token = c->budget.kv.window_bytes,
+		.window_tok = window ? c->model.window_tok : FIELD_NULL_INT,
 	};
 	snprintf(row->model, sizeof(row->model), "%s", c->model.name);
 	snprintf(row->device, sizeof(row->device), "%s", c->device.name);
@@ -114,63 +132,86 @@ static void print_budget(const struct capacity *c)
 		print_bytes("KV pool as asked for", b->kv_bytes);
 }
 
-static void print_md(const struct capacity *c)
+/* One figure, or the two terms where some layers have a window. */
+static void print_kv_bytes(const struct capacity *c)
+{
+	const struct model_kv *kv = &c->budget.kv;
+	char what[64];
+	if (!c->model.window_layers) {
+		snprintf(what, sizeof(what), "KV bytes a token, %lld bits",
+			 (long long)c->want.kv_bits);
+		print_count(what, kv->full_bytes);
+		return;
+	}
+	snprintf(what, sizeof(what), "KV bytes of each token, %lld bits",
+		 (long long)c->want.kv_bits);
+	print_count(what, kv->full_bytes);
+	snprintf(what, sizeof(what), "and of each of the last %lld",
+		 (long long)c->model.window_tok);
+	print_count(what, kv->window_bytes);
+}
+
+static void print_pool(const struct capacity *c)
 {
 	const struct memory_budget *b = &c->budget;
-	char blocks[64], users[64], kv[64];
-	snprintf(blocks, sizeof(blocks), "blocks of %lld tokens", (long long)c->want.block_tok);
-	snprintf(users, sizeof(users), "users at %lld tokens", (long long)c->context);
-	snprintf(kv, sizeof(kv), "KV bytes a token, %lld bits", (long long)c->want.kv_bits);
-	printf("%s on %s, tp %lld: %lld parameters, %lld active, %lld bytes each\n\n",
-	       c->model.name, c->device.name, (long long)c->want.tp,
-	       (long long)model_params(&c->model), (long long)model_active_params(&c->model),
-	       (long long)c->model.dtype_bytes);
-	print_budget(c);
+	char blocks[64], at[64];
+	snprintf(blocks, sizeof(blocks), "blocks of %lld %s", (long long)c->want.block_tok,
+		 c->model.window_layers ? "slots" : "tokens");
+	snprintf(at, sizeof(at), "users at %lld tokens", (long long)c->context);
 	printf("\n| %-36s | %15s |\n", "KV cache of one device", "");
 	printf("|:-------------------------------------|----------------:|\n");
-	print_count(kv, b->kv_token_bytes);
+	print_kv_bytes(c);
 	print_count(blocks, b->blocks);
-	print_count("tokens", b->tokens);
-	printf("| %-36s | %15.2f |\n", users, (double)b->tokens / (double)c->context);
+	print_count(c->model.window_layers ? "slots" : "tokens", b->tokens);
+	printf("| %-36s | %15.2f |\n", at, users(c));
 	print_count("batch at which KV outgrows weights", crossover_batch(c));
 	printf("| %-36s | %12.3f ms |\n", "floor of a decode step, predicted",
 	       cost_decode_floor_ns(&c->model, &c->device, c->want.tp) / 1e6);
+	if (c->model.window_layers)
+		printf("\n%lld of %lld layers attend to the last %lld tokens only: there is no "
+		       "single figure of KV bytes a token.\n",
+		       (long long)c->model.window_layers, (long long)c->model.layers,
+		       (long long)c->model.window_tok);
+}
+
+static void print_md(const struct capacity *c)
+{
+	printf("%s on %s, tp %lld", c->model.name, c->device.name, (long long)c->want.tp);
+	if (c->want.pp > 1)
+		printf(", pp %lld", (long long)c->want.pp);
+	printf(": %lld parameters, %lld active, %lld bytes each",
+	       (long long)model_params(&c->model), (long long)model_active_params(&c->model),
+	       (long long)c->model.dtype_bytes);
+	if (c->model.expert_bits > 0)
+		printf(" (experts: %g bits)", c->model.expert_bits);
+	printf("\n\n");
+	print_budget(c);
+	print_pool(c);
 }
 
 static int check_options(struct capacity *c, struct err *e)
 {
-	if (!c->model_name)
+	if (!c->hardware.model_name)
 		return err_set(e, "-m MODEL is missing (omnibus list models)");
-	if (!c->device_name)
+	if (!c->hardware.device_name)
 		return err_set(e, "-d DEVICE is missing (omnibus list devices)");
 	if (format_parse(c->format_name) < 0)
 		return err_set(e, "--output is '%.40s': it must be md, csv or jsonl",
 			       c->format_name);
-	if (c->want.utilization <= 0)
-		return err_set(e, "--utilization is %g: it must be above 0 and at most 1",
-			       c->want.utilization);
-	if (c->memory_given && c->memory_gib <= 0)
-		return err_set(e, "--memory is %g GiB: it must be above 0", c->memory_gib);
-	if (c->tokens_given && c->blocks_given)
-		return err_set(e,
-			       "--kv-tokens and --kv-blocks are both given: one of them sets the "
-			       "KV pool");
-	return model_check_kv_bits(c->want.kv_bits, e);
+	return hardware_options_check(&c->hardware, &c->want, e);
 }
 
 /* What the options mean for this model and device. */
 static int check_wants(struct capacity *c, struct err *e)
 {
-	int64_t memory = c->device.memory_bytes;
-	if (c->memory_given)
-		memory = c->want.memory_bytes = (int64_t)(c->memory_gib * GIB + 0.5);
-	if (c->reserve_given)
-		c->want.reserve_bytes = (int64_t)(c->reserve_gib * GIB + 0.5);
+	int64_t memory = c->want.memory_bytes ? c->want.memory_bytes : c->device.memory_bytes;
 	if (c->want.reserve_bytes > memory)
 		return err_set(e, "--reserve is %g GiB, more than the %.2f GiB of the device",
-			       c->reserve_gib, (double)memory / GIB);
+			       c->hardware.reserve_gib, (double)memory / GIB);
 	if (!c->context)
 		c->context = c->model.context;
+	if (model_check_pp(&c->model, c->want.pp, e) < 0)
+		return -1;
 	if (c->want.tp > c->model.heads)
 		return model_check_tp(&c->model, c->want.tp, e);
 	return 0;
@@ -213,38 +254,7 @@ static int print_capacity(struct capacity *c)
 static int parse(struct capacity *c, int argc, char **argv, struct err *e)
 {
 	const struct option_row rows[] = {
-		{.name = "model",
-		 .letter = 'm',
-		 .kind = OPTION_TEXT,
-		 .value = &c->model_name,
-		 .arg = "MODEL",
-		 .help = "a built-in model (omnibus list models), or the path of a config.json"},
-		{.name = "device",
-		 .letter = 'd',
-		 .kind = OPTION_TEXT,
-		 .value = &c->device_name,
-		 .arg = "DEVICE",
-		 .help = "a device (omnibus list devices)"},
-		{.name = "memory",
-		 .kind = OPTION_REAL,
-		 .value = &c->memory_gib,
-		 .given = &c->memory_given,
-		 .arg = "GiB",
-		 .max = 1e6,
-		 .help = "memory of the device (default: as its driver reports it)"},
-		{.name = "tp",
-		 .kind = OPTION_INT,
-		 .value = &c->want.tp,
-		 .arg = "N",
-		 .min = 1,
-		 .max = 4096,
-		 .help = "devices that share each layer (default 1)"},
-		{.name = "kv-bits",
-		 .kind = OPTION_INT,
-		 .value = &c->want.kv_bits,
-		 .arg = "16|8|4|2",
-		 .help = "bits of a cached number; 16 stands for the model's own type, 4 and 2 add "
-			 "32 bits of scale and zero for each 32 numbers (default 16)"},
+		HARDWARE_ROWS(&c->hardware, &c->want),
 		{.name = "context",
 		 .kind = OPTION_INT,
 		 .value = &c->context,
@@ -253,44 +263,6 @@ static int parse(struct capacity *c, int argc, char **argv, struct err *e)
 		 .max = 1e8,
 		 .help = "tokens of one user: users = tokens / context (default: the model's "
 			 "context)"},
-		{.name = "utilization",
-		 .kind = OPTION_REAL,
-		 .value = &c->want.utilization,
-		 .arg = "U",
-		 .max = 1,
-		 .help = "share of the memory that the server may use (default 0.9)"},
-		{.name = "reserve",
-		 .kind = OPTION_REAL,
-		 .value = &c->reserve_gib,
-		 .given = &c->reserve_given,
-		 .arg = "GiB",
-		 .max = 1e6,
-		 .help = "kept back for activations, graphs and the runtime (default: 1 GiB and "
-			 "8192 x "
-			 "(4 x hidden + 2 x MLP width / tp) numbers)"},
-		{.name = "block",
-		 .kind = OPTION_INT,
-		 .value = &c->want.block_tok,
-		 .arg = "N",
-		 .min = 1,
-		 .max = 65536,
-		 .help = "tokens a KV block (default 16)"},
-		{.name = "kv-tokens",
-		 .kind = OPTION_INT,
-		 .value = &c->want.kv_tokens,
-		 .given = &c->tokens_given,
-		 .arg = "N",
-		 .min = 1,
-		 .max = 1e9,
-		 .help = "size of the KV pool instead of what the budget leaves"},
-		{.name = "kv-blocks",
-		 .kind = OPTION_INT,
-		 .value = &c->want.kv_blocks,
-		 .given = &c->blocks_given,
-		 .arg = "N",
-		 .min = 1,
-		 .max = 1e9,
-		 .help = "the same in blocks"},
 		{.name = "output",
 		 .letter = 'o',
 		 .kind = OPTION_TEXT,
@@ -301,7 +273,7 @@ static int parse(struct capacity *c, int argc, char **argv, struct err *e)
 	};
 	const struct option_usage usage = {
 		.command = "capacity",
-		.synopsis = "omnibus capacity -m MODEL -d DEVICE [--memory GiB] [--tp N]\n"
+		.synopsis = "omnibus capacity -m MODEL -d DEVICE [--memory GiB] [--tp N] [--pp N]\n"
 			    "       [--kv-bits 16|8|4|2] [--context N] [--utilization U] "
 			    "[--reserve GiB]\n"
 			    "       [--block N] [--kv-tokens N | --kv-blocks N] [-o md|csv|jsonl]",
@@ -327,10 +299,14 @@ int cmd_capacity(int argc, char **argv)
 	int first = parse(&c, argc, argv, &e);
 	if (first == 0)
 		return 0;
-	if (first < 0 || check_options(&c, &e) || device_load(&c.device, c.device_name, &e))
+	if (first < 0 || check_options(&c, &e))
 		return complain(&e, EXIT_USAGE);
-	if (model_load(&c.model, c.model_name, &e))
-		return complain(&e, model_is_path(c.model_name) ? EXIT_FAILED : EXIT_USAGE);
+	if (device_load(&c.device, c.hardware.device_name, &e))
+		return complain(&e,
+				device_is_path(c.hardware.device_name) ? EXIT_FAILED : EXIT_USAGE);
+	if (model_load(&c.model, c.hardware.model_name, &e))
+		return complain(&e,
+				model_is_path(c.hardware.model_name) ? EXIT_FAILED : EXIT_USAGE);
 	if (check_wants(&c, &e))
 		return complain(&e, EXIT_USAGE);
 	return print_capacity(&c);

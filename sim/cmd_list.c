@@ -43,6 +43,7 @@ static void list_policies(void)
 	print_params(disaggregated_params);
 	printf("%-16s %s\n", "every policy", "");
 	print_params(common_params);
+	puts("\nnot modelled: data-parallel attention, expert parallelism, speculative decoding");
 }
 
 static void list_presets(void)
@@ -66,17 +67,27 @@ static void list_executors(void)
 	       "given");
 }
 
+/* KV of a token: in layers that attend to all, and in those with a window, while it is within. */
 static void list_models(void)
 {
 	size_t n;
 	const struct model *m = model_list(&n);
 
-	printf("%-18s %14s %14s %16s %9s\n", "model", "parameters", "active", "KV bytes/token",
-	       "context");
-	for (size_t i = 0; i < n; i++)
-		printf("%-18s %14" PRId64 " %14" PRId64 " %16" PRId64 " %9" PRId64 "\n", m[i].name,
-		       model_params(&m[i]), model_active_params(&m[i]),
-		       model_kv_token_bytes(&m[i], 1, 16), m[i].context);
+	printf("%-18s %14s %14s %16s %10s %7s %9s\n", "model", "parameters", "active",
+	       "KV bytes/token", "in window", "window", "context");
+	for (size_t i = 0; i < n; i++) {
+		struct model_kv kv;
+		char bytes[32] = "-", window[32] = "-";
+
+		model_kv(&m[i], 1, 1, 16, &kv);
+		if (m[i].window_layers) {
+			snprintf(bytes, sizeof(bytes), "%" PRId64, kv.window_bytes);
+			snprintf(window, sizeof(window), "%" PRId64, m[i].window_tok);
+		}
+		printf("%-18s %14" PRId64 " %14" PRId64 " %16" PRId64 " %10s %7s %9" PRId64 "\n",
+		       m[i].name, model_params(&m[i]), model_active_params(&m[i]), kv.full_bytes,
+		       bytes, window, m[i].context);
+	}
 }
 
 static void list_devices(void)
@@ -84,8 +95,21 @@ static void list_devices(void)
 	size_t n;
 	const struct device *d = device_list(&n);
 
-	for (size_t i = 0; i < n; i++)
-		printf("%-12s %s\n", d[i].name, d[i].summary);
+	printf("%-12s %10s %9s %10s %11s %9s %12s  %s\n", "device", "memory GiB", "peak TB/s",
+	       "bf16 TF/s", "NVLink GB/s", "PCIe GB/s", "network GB/s", "name");
+	for (size_t i = 0; i < n; i++) {
+		char nvlink[32] = "-";
+
+		if (d[i].nvlink_bytes_s > 0)
+			snprintf(nvlink, sizeof(nvlink), "%.0f", d[i].nvlink_bytes_s / 1e9);
+		printf("%-12s %10.1f %9.3f %10.1f %11s %9.1f %12.1f  %s\n", d[i].name,
+		       (double)d[i].memory_bytes / 1073741824.0, d[i].peak_bytes_s / 1e12,
+		       d[i].peak_flops / 1e12, nvlink, d[i].pcie_bytes_s / 1e9,
+		       d[i].network_bytes_s / 1e9, d[i].summary);
+	}
+	puts("Links: bytes a second of one device, one direction. A device of your own: -d "
+	     "FILE.json "
+	     "(calibrate/README.md).");
 }
 
 static void list_traces(void)

@@ -30,8 +30,9 @@ static struct host_want host_of(const struct run_options *o, const struct common
 	};
 }
 
-static int make_executor(const struct run_options *o, struct resources *res, int which, int64_t tp,
-			 const struct common_params *common, struct err *e)
+static int make_executor(const struct run_options *o, struct resources *res, int which,
+			 const struct memory_want *want, const struct common_params *common,
+			 struct err *e)
 {
 	const struct host_want host = host_of(o, common);
 	struct executor *x;
@@ -41,7 +42,10 @@ static int make_executor(const struct run_options *o, struct resources *res, int
 				       sizeof(res->executor_params), e);
 	else
 		x = cost_predict_new(&o->model, &o->device,
-				     &(struct cost_want){.tp = tp, .kv_bits = o->memory.kv_bits});
+				     &(struct cost_want){.tp = want->tp,
+							 .pp = want->pp,
+							 .kv_bits = want->kv_bits,
+							 .graph = common->graph});
 	if (!x)
 		return -1;
 	res->executor[which] = host_wrap(x, &host);
@@ -65,6 +69,22 @@ static int size_pool(const struct run_options *o, struct memory_budget *b,
 	return 0;
 }
 
+/* What a slot takes on a device, and a token that moves, in the layers without a window and with.
+ */
+static void set_kv(const struct model *m, const struct memory_want *want, struct hardware *hw)
+{
+	struct model_kv kv;
+
+	model_kv(m, want->tp, want->pp, want->kv_bits, &kv);
+	hw->kv_token_bytes = kv.slot_bytes;
+	hw->window_share = kv.window_share;
+	hw->window_only = kv.window_only;
+	hw->window_tok = m->window_tok;
+	model_kv(m, 1, 1, want->kv_bits, &kv);
+	hw->kv_move_bytes = kv.full_bytes;
+	hw->kv_move_window_bytes = kv.window_bytes;
+}
+
 static int make_hardware(const struct run_options *o, const struct choice *choice,
 			 struct resources *res, int which, int64_t tp, struct hardware *hw,
 			 struct err *e)
@@ -75,15 +95,14 @@ static int make_hardware(const struct run_options *o, const struct choice *choic
 		want.tp = tp;
 	if (o->has_model && model_check_tp(&o->model, want.tp, e) < 0)
 		return -1;
-	if (make_executor(o, res, which, want.tp, &choice->common, e) < 0 ||
+	if (make_executor(o, res, which, &want, &choice->common, e) < 0 ||
 	    size_pool(o, &res->budget[which], &want, hw, e) < 0)
 		return -1;
 	hw->executor = res->executor[which];
 	hw->block_tok = want.block_tok;
-	if (o->has_model) {
-		hw->kv_token_bytes = model_kv_token_bytes(&o->model, want.tp, want.kv_bits);
-		hw->kv_move_bytes = model_kv_token_bytes(&o->model, 1, want.kv_bits);
-	}
+	hw->pp = want.pp;
+	if (o->has_model)
+		set_kv(&o->model, &want, hw);
 	if (o->has_device)
 		hw->pcie_bytes_s = o->device.pcie_bytes_s;
 	return 0;
@@ -254,6 +273,18 @@ static void fill_trace_info(const struct replay *r, const struct resources *res,
 	}
 }
 
+static void fill_kv_info(const struct run_options *o, struct run_info *i)
+{
+	struct model_kv kv = {0};
+
+	i->kv_bits = o->memory.kv_bits;
+	if (o->has_model)
+		model_kv(&o->model, o->memory.tp, o->memory.pp, o->memory.kv_bits, &kv);
+	i->kv_token_bytes = o->has_model ? kv.full_bytes : FIELD_NULL_INT;
+	i->kv_window_bytes = o->has_model ? kv.window_bytes : FIELD_NULL_INT;
+	i->window_tok = o->has_model ? given_int(o->model.window_tok) : FIELD_NULL_INT;
+}
+
 static void fill_memory_info(const struct replay *r, const struct resources *res,
 			     struct run_info *i)
 {
@@ -263,9 +294,8 @@ static void fill_memory_info(const struct replay *r, const struct resources *res
 
 	i->kv_blocks = given_int(res->budget[0].blocks);
 	i->block_tok = o->memory.block_tok;
-	i->kv_token_bytes =
-		o->has_model ? model_kv_token_bytes(&o->model, o->memory.tp, o->memory.kv_bits)
-			     : FIELD_NULL_INT;
+	fill_kv_info(o, i);
+	i->memory_bytes = both ? res->budget[0].memory_bytes : FIELD_NULL_INT;
 	i->weights_bytes = both ? res->budget[0].weights_bytes : FIELD_NULL_INT;
 	i->usable_bytes = both ? res->budget[0].usable_bytes : FIELD_NULL_INT;
 	i->decode_instances = split ? r->choice->shape.decode : FIELD_NULL_INT;
@@ -277,17 +307,18 @@ static void fill_memory_info(const struct replay *r, const struct resources *res
 static int64_t count_devices(const struct replay *r)
 {
 	const struct disaggregated_params *d = &r->choice->shape;
-	int64_t tp = r->options->memory.tp;
+	int64_t tp = r->options->memory.tp, pp = r->options->memory.pp;
 
 	if (!r->choice->disaggregated)
-		return r->options->instances * tp;
-	return d->prefill * (d->prefill_tp ? d->prefill_tp : tp) +
-	       d->decode * (d->decode_tp ? d->decode_tp : tp);
+		return r->options->instances * tp * pp;
+	return pp * (d->prefill * (d->prefill_tp ? d->prefill_tp : tp) +
+		     d->decode * (d->decode_tp ? d->decode_tp : tp));
 }
 
 static void fill_info(struct replay *r, const struct resources *res)
 {
 	const struct run_options *o = r->options;
+	const struct host_want host = host_of(o, &r->choice->common);
 	struct run_info *i = &r->info;
 	struct summary *s = &r->summary;
 
@@ -295,7 +326,8 @@ static void fill_info(struct replay *r, const struct resources *res)
 	snprintf(s->params, sizeof(s->params), "%s", r->choice->params);
 	snprintf(s->given, sizeof(s->given), "%s", r->choice->given);
 	snprintf(i->given, sizeof(i->given), "%s", r->choice->given);
-	snprintf(i->model_source, sizeof(i->model_source), "%s", o->has_model ? o->model_name : "");
+	snprintf(i->model_source, sizeof(i->model_source), "%s",
+		 o->has_model ? o->hardware.model_name : "");
 	snprintf(i->columns, sizeof(i->columns), "%s", o->select.columns ? o->select.columns : "");
 	snprintf(s->model, sizeof(s->model), "%s", o->has_model ? o->model.name : "");
 	snprintf(s->device, sizeof(s->device), "%s", o->has_device ? o->device.name : "");
@@ -308,11 +340,14 @@ static void fill_info(struct replay *r, const struct resources *res)
 	snprintf(i->executor, sizeof(i->executor), "%s", res->executor[0]->ops->name);
 	snprintf(i->executor_params, sizeof(i->executor_params), "%s", res->executor_params);
 	i->tp = o->memory.tp;
+	i->pp = o->memory.pp;
 	i->instances = r->choice->disaggregated ? r->choice->shape.prefill + r->choice->shape.decode
 						: o->instances;
 	snprintf(i->router, sizeof(i->router), "%s", o->router->name);
 	fill_trace_info(r, res, i);
 	fill_memory_info(r, res, i);
+	i->host_us = host.host_us;
+	i->host_seq_us = host.host_seq_us;
 	i->seed = o->select.seed;
 	i->horizon_s = o->horizon_given ? o->horizon_s : NAN;
 	i->max_model_len = given_int(o->max_model_len);

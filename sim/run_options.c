@@ -6,7 +6,7 @@
 
 static const double NS = 1e9;
 
-enum { N_ROWS = 60 };
+enum { N_ROWS = 64 };
 
 /* The table points into `o`; `rows` has room for N_ROWS. */
 static void fill_rows(struct run_options *o, struct option_row *rows)
@@ -16,11 +16,7 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		{"policy", 'p', OPTION_LIST, &o->policies, "NAME[:k=v,...]",
 		 "policy, shape or preset (omnibus list policies); several are run in turn", 0, 0,
 		 0},
-		{"model", 'm', OPTION_TEXT, &o->model_name, "MODEL",
-		 "a built-in model or the path of a config.json", 0, 0, 0},
-		{"device", 'd', OPTION_TEXT, &o->device_name, "DEVICE",
-		 "what an instance runs on (omnibus list devices)", 0, 0, 0},
-		{"tp", 0, OPTION_INT, &m->tp, "N", "devices of an instance [1]", 1, 1024, 0},
+		HARDWARE_ROWS(&o->hardware, m),
 		{"instances", 0, OPTION_INT, &o->instances, "N", "copies of the model [1]", 1,
 		 10000, &o->instances_given},
 		{"router", 0, OPTION_TEXT, &o->router_name, "R",
@@ -46,16 +42,6 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		 "beyond it: reject, or cut the output [reject]", 0, 0, 0},
 		{"max-tokens", 0, OPTION_TEXT, &o->max_tokens_text, "N|model|output",
 		 "the client's limit where the trace has none [model: the model's context]", 0, 0,
-		 0},
-		{"kv-tokens", 0, OPTION_INT, &m->kv_tokens, "N", "KV pool of an instance, tokens",
-		 1, 1e12, 0},
-		{"kv-blocks", 0, OPTION_INT, &m->kv_blocks, "N", "KV pool of an instance, blocks",
-		 1, 1e12, 0},
-		{"utilization", 0, OPTION_REAL, &m->utilization, "U",
-		 "share of device memory that the server uses [0.9]", 0, 1, 0},
-		{"reserve", 0, OPTION_REAL, &o->reserve_gib, "GiB",
-		 "memory kept for activations, graphs and the runtime", 0, 1e6, &o->reserve_given},
-		{"block", 0, OPTION_INT, &m->block_tok, "N", "tokens of a KV block [16]", 1, 1e6,
 		 0},
 		{"slo", 0, OPTION_TEXT, &o->slo_text, "ttft=S,tpot=S,e2e=S,maxgap=S",
 		 "targets in seconds, all of which a good request meets", 0, 0, 0},
@@ -204,32 +190,31 @@ static int check_tp(const struct run_options *o, struct err *e)
 		    (d->decode_tp && model_check_tp(&o->model, d->decode_tp, e) < 0))
 			return -1;
 	}
+	if (model_check_pp(&o->model, o->memory.pp, e) < 0)
+		return -1;
 	return model_check_tp(&o->model, o->memory.tp, e);
 }
 
 static int set_hardware(struct run_options *o, struct err *e)
 {
-	o->has_model = o->model_name != NULL;
-	o->has_device = o->device_name != NULL;
-	if (o->has_model && model_load(&o->model, o->model_name, e) < 0) {
-		o->input_failed = model_is_path(o->model_name);
+	o->has_model = o->hardware.model_name != NULL;
+	o->has_device = o->hardware.device_name != NULL;
+	if (o->has_model && model_load(&o->model, o->hardware.model_name, e) < 0) {
+		o->input_failed = model_is_path(o->hardware.model_name);
 		return -1;
 	}
-	if (o->has_device && device_load(&o->device, o->device_name, e) < 0)
+	if (o->has_device && device_load(&o->device, o->hardware.device_name, e) < 0) {
+		o->input_failed = device_is_path(o->hardware.device_name);
 		return -1;
+	}
 	if (o->executor == EXECUTOR_PREDICT && !(o->has_model && o->has_device))
 		return err_set(e,
 			       "-m MODEL and -d DEVICE are needed to predict step times (omnibus "
 			       "list models, omnibus list devices)");
 	if (check_tp(o, e) < 0)
 		return -1;
-	if (!(o->memory.utilization > 0))
-		return err_set(e, "--utilization is %g; it must be above 0 and at most 1",
-			       o->memory.utilization);
-	if (o->reserve_given)
-		o->memory.reserve_bytes = (int64_t)(o->reserve_gib * 1073741824.0);
-	if (o->memory.kv_tokens > 0 && o->memory.kv_blocks > 0)
-		return err_set(e, "--kv-tokens and --kv-blocks both set the KV pool; give one");
+	if (hardware_options_check(&o->hardware, &o->memory, e) < 0)
+		return -1;
 	if (o->memory.kv_tokens > 0 && o->memory.kv_tokens < o->memory.block_tok)
 		return err_set(e, "--kv-tokens %lld is less than one block of %lld tokens",
 			       (long long)o->memory.kv_tokens, (long long)o->memory.block_tok);

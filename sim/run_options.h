@@ -5,9 +5,8 @@
 #ifndef SIM_RUN_OPTIONS_H
 #define SIM_RUN_OPTIONS_H
 
-#include "calibrate/memory.h"
 #include "results/field.h"
-#include "sim/options.h"
+#include "sim/hardware_options.h"
 #include "sim/sim.h"
 #include "traces/select.h"
 
@@ -16,13 +15,14 @@ enum { EXECUTOR_PREDICT, EXECUTOR_FIXED };
 struct run_options {
 	/* as given */
 	struct option_list policies, rate_texts;
-	const char *model_name, *device_name, *executor_text, *router_name;
+	struct hardware_options hardware;
+	const char *executor_text, *router_name;
 	const char *max_tokens_text, *too_long_text, *slo_text, *sessions_text;
 	struct trace_select select;
 	const char *db, *format_text, *requests_text;
-	double horizon_s, reserve_gib;
+	double horizon_s;
 	int64_t jobs;
-	bool no_fast_forward, horizon_given, reserve_given, instances_given;
+	bool no_fast_forward, horizon_given, instances_given;
 
 	/* as understood */
 	struct trace_spec spec;

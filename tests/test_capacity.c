@@ -6,7 +6,8 @@
 
 #define HEADER                                                                                     \
 	"model,device,tp,pp,memory_bytes,weights_bytes,reserve_bytes,kv_bytes,"                    \
-	"kv_bytes_per_token,blocks,tokens,context,users,crossover_batch\n"
+	"kv_bytes_per_token,blocks,tokens,context,users,crossover_batch,"                          \
+	"kv_full_bytes_per_token,kv_window_bytes_per_token,window_tok\n"
 
 /* Runs with -o csv, expects this exit code, and gives the row in `row`. */
 static void csv_row(const char *args, int code, char *row, size_t size)
@@ -39,7 +40,7 @@ static void test_a_row_by_hand(void **state)
 	char row[1024];
 	csv_row("-m llama-3-8b -d h200 --reserve 2", 0, row, sizeof(row));
 	assert_string_equal(row, "llama-3-8b,h200,1,1,150754820096,16060522496,2147483648,"
-				 "117471331942,131072,56014,896224,8192,109.40234375,14");
+				 "117471331942,131072,56014,896224,8192,109.40234375,14,131072,0,");
 }
 
 /* cases 22 and 23 through the command */
@@ -58,6 +59,57 @@ static void test_published_figures(void **state)
 	assert_i64(column(row, 8), 14336);
 	csv_row("-m llama-3.1-8b -d a100-80g --memory 24 --reserve 0", 0, row, sizeof(row));
 	assert_i64(column(row, 10), 54400); /* case 11 */
+}
+
+/*
+ * gpt-oss-20b, 1000 blocks of 16 slots: at 8192 tokens a user takes 512 + 8 of them; a batch of b
+ * has b x (8192 + 128) x 24,576 bytes: 64 x that is less than the 13,761,264,768 - 1,158,266,880
+ * that are read, 204,472,320 each: 61.6.
+ */
+static void test_windows_have_two_terms(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m gpt-oss-20b -d h100 --kv-blocks 1000 --context 8192", 0, row, sizeof(row));
+	const char *rest = row;
+	for (int k = 0; k < 8; k++)
+		rest = strchr(rest, ',') + 1;
+	assert_string_equal(rest, ",1000,16000,8192,1.92307692307692,62,24576,24576,128");
+	struct run_output o = testing_run("capacity -m gpt-oss-20b -d h100");
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.out, "no single figure of KV bytes a token"));
+	assert_non_null(strstr(o.out, "and of each of the last 128"));
+	testing_run_free(&o);
+}
+
+/* Mistral v0.1, every layer with a window of 4096: a user never has more than 256 blocks. */
+static void test_a_bounded_cache(void **state)
+{
+	(void)state;
+	char row[1024];
+	static const struct {
+		int context;
+		double users;
+	} cases[] = {{2048, 2000.0 / 128}, {4096, 2000.0 / 256}, {32768, 2000.0 / 256}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char args[128];
+		snprintf(args, sizeof(args),
+			 "-m mistral-7b-v0.1 -d h100 --kv-blocks 2000 --context %d",
+			 cases[i].context);
+		csv_row(args, 0, row, sizeof(row));
+		assert_near(column(row, 12), cases[i].users, 1e-9);
+	}
+}
+
+/* Two stages of Llama-3-70B fit where one does not; each caches 40 of 80 layers. */
+static void test_stages(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m llama-3-70b -d h100 --pp 2", 0, row, sizeof(row));
+	assert_i64(column(row, 3), 2);
+	assert_i64(column(row, 5), 70553714688);
+	assert_i64(column(row, 8), 163840);
 }
 
 static void test_pools_that_are_asked_for(void **state)
@@ -154,6 +206,9 @@ static const struct {
 	{"-m llama-3-8b", "-d DEVICE is missing", 2},
 	{"-m llama-3-9b -d h200", "llama-3-8b", 2},
 	{"-m llama-3-8b -d b300", "a100-80g, h100, h200", 2},
+	{"-m llama-3-8b -d no/device.json", "no/device.json", 1},
+	{FINE "--pp 33", "llama-3-8b has 32 layers", 2},
+	{FINE "--pp 0", "--pp", 2},
 	{"-m no/config.json -d h200", "no/config.json", 1},
 	{FINE "--tp 33", "attention heads", 2},
 	{FINE "--tp 0", "--tp", 2},
@@ -209,6 +264,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_row_by_hand),
 		cmocka_unit_test(test_published_figures),
+		cmocka_unit_test(test_windows_have_two_terms),
+		cmocka_unit_test(test_a_bounded_cache),
+		cmocka_unit_test(test_stages),
 		cmocka_unit_test(test_pools_that_are_asked_for),
 		cmocka_unit_test(test_a_negative_budget_has_its_row),
 		cmocka_unit_test(test_the_budget_line_by_line),

@@ -77,9 +77,11 @@ static void same_bits(const struct pair *p)
 		for (int64_t ctx = b; ctx < 4000000; ctx = 3 * ctx + 1) {
 			struct decode_cost c;
 			p->x->ops->decode(p->x, &(struct decode_batch){.seq = b, .ctx = ctx}, &c);
-			double got =
-				step_ns(p->x, (struct step){.decode_seq = b, .decode_ctx = ctx});
-			assert_true(got == c.step_ns + c.ctx_ns * (double)ctx);
+			double got = step_ns(p->x, (struct step){.decode_seq = b,
+								 .decode_ctx = ctx,
+								 .window_ctx = ctx / 2});
+			assert_true(got == c.step_ns + c.ctx_ns * (double)ctx +
+						   c.window_ns * (double)(ctx / 2));
 			assert_true(isfinite(got) && c.ctx_max == INT64_MAX);
 		}
 	}
@@ -95,9 +97,13 @@ static void test_a_decode_step_is_affine_to_the_bit(void **state)
 static void above_floor(const struct pair *p)
 {
 	double floor_ns = cost_decode_floor_ns(p->m, p->d, p->tp);
+	struct model_kv kv;
+	model_kv(p->m, p->tp, 1, 16, &kv);
 	double kv_ns =
-		1e5 * (double)model_kv_token_bytes(p->m, p->tp, 16) / p->d->peak_bytes_s * 1e9;
-	double got = step_ns(p->x, (struct step){.decode_seq = 1, .decode_ctx = 100000});
+		(double)model_kv_sequence_bytes(p->m, &kv, 100000) / p->d->peak_bytes_s * 1e9;
+	double got = step_ns(p->x, (struct step){.decode_seq = 1,
+						 .decode_ctx = 100000,
+						 .window_ctx = p->m->window_tok});
 	assert_true(got > floor_ns + kv_ns);
 	/* and the arithmetic of 8192 tokens, at two operations a parameter that multiplies them */
 	double params = (double)(model_active_params(p->m) - 2 * p->m->vocab * p->m->hidden);
@@ -119,6 +125,8 @@ static struct step random_step(gsl_rng *r)
 	s.prefill_done_seq = s.prefill_seq;
 	s.prefill_pairs = (double)s.prefill_tok * (double)(s.prefill_tok + 1) / 2;
 	s.decode_ctx = s.decode_seq * (int64_t)gsl_rng_uniform_int(r, 5000);
+	s.window_ctx = s.decode_ctx / 3;
+	s.window_pairs = s.prefill_pairs / 2;
 	return s;
 }
 
@@ -127,16 +135,18 @@ static void monotone(const struct pair *p)
 {
 	gsl_rng *r = rng_new(7, p->m->name);
 	for (int i = 0; i < 200; i++) {
-		struct step s = random_step(r), more[5];
+		struct step s = random_step(r), more[7];
 		double cost = step_ns(p->x, s);
-		for (int k = 0; k < 5; k++)
+		for (int k = 0; k < 7; k++)
 			more[k] = s;
 		more[0].prefill_tok++;
 		more[1].decode_seq++;
 		more[2].decode_ctx += 1 + (int64_t)gsl_rng_uniform_int(r, 100);
 		more[3].prefill_pairs += 0.5;
 		more[4].prefill_done_seq++;
-		for (int k = 0; k < 5; k++)
+		more[5].window_ctx++;
+		more[6].window_pairs += 0.5;
+		for (int k = 0; k < 7; k++)
 			assert_true(step_ns(p->x, more[k]) >= cost);
 	}
 	gsl_rng_free(r);
@@ -252,6 +262,106 @@ static void test_latent_attention(void **state)
 }
 
 /*
+ * gpt-oss-20b on an H200: 12 layers read 24,576 bytes a token of context, 12 the same a token
+ * within the window; a pair costs 4 x 64 heads x 64 operations a layer. An expert's matrices are
+ * 2880 x 5760 and 2880 x 2880 numbers of 4.25 bits, of which one token reads 4 of 32.
+ */
+static void test_windows_and_small_weights(void **state)
+{
+	(void)state;
+	struct executor *x = predict("gpt-oss-20b", "h200", 1);
+	struct decode_cost c;
+	x->ops->decode(x, &(struct decode_batch){.seq = 1, .ctx = 1, .window_ctx = 1}, &c);
+	assert_near(c.ctx_ns, 24576 / 4320.0, 1e-9);
+	assert_near(c.window_ns, 24576 / 4320.0, 1e-9);
+	struct step s = prompt(1024), wide = prompt(1024), all = prompt(1024);
+	s.window_pairs = 0;
+	wide.window_pairs = 100000;
+	all.prefill_pairs += 100000;
+	double pairs = 12 * 4 * 64 * 64 * 1e5 / 494.5e12 * 1e9;
+	assert_near(step_ns(x, wide) - step_ns(x, s), pairs, 1e-6 * pairs);
+	assert_near(step_ns(x, all) - step_ns(x, s), pairs, 1e-6 * pairs);
+	double qkv = 2880.0 * 5120, o = 4096.0 * 2880, router = 2880.0 * 32;
+	double rows =
+		(2880 + 5120) + (4096 + 2880) + (2880 + 32) + 4 * (2880 + 5760) + 4 * (2880 + 2880);
+	double dense = 2 * (qkv + o + router + rows), experts = 4 * 3 * 2880.0 * 2880 * 4.25 / 8;
+	double head = 4100 + 2 * (2880.0 * 201088 + 2880 + 201088) / 3950;
+	double want = 24 * (6 * 4100 + (dense + experts) / 3950) + head;
+	assert_near(decode_ms(x, 1) * 1e6, want, 1e-9 * want);
+	executor_free(x);
+}
+
+static struct executor *predict_with(const char *model, const char *device,
+				     const struct cost_want *w)
+{
+	struct model m = load_model(model);
+	return cost_predict_new(&m, load_device(device), w);
+}
+
+/*
+ * Stages: 3 sends of 8192 bytes a token at 450 GB/s and 5 us each; 4 stages of 4 devices are more
+ * than a node: 50 GB/s and 5 us; without NVLink PCIe at 25 GB/s and 20 us.
+ */
+static void test_sends_between_stages(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *device;
+		int64_t tp, pp;
+		double latency_ns, gb_s;
+	} cases[] = {
+		{"h200", 1, 4, 5000, 450}, {"h200", 2, 4, 5000, 450},	 {"h200", 4, 4, 5000, 50},
+		{"l40s", 1, 2, 20000, 25}, {"l40s", 1, 16, 20000, 12.5},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cost_want w = {.tp = cases[i].tp, .kv_bits = 16};
+		struct executor *one = predict_with("llama-3-8b", cases[i].device, &w);
+		w.pp = cases[i].pp;
+		struct executor *many = predict_with("llama-3-8b", cases[i].device, &w);
+		for (int64_t n = 1; n < 1000; n *= 3) {
+			double want = (double)(w.pp - 1) *
+				      (cases[i].latency_ns + 8192.0 * (double)n / cases[i].gb_s);
+			double got = step_ns(many, prompt(n)) - step_ns(one, prompt(n));
+			assert_near(got, want, 1e-6 * want);
+		}
+		executor_free(one);
+		executor_free(many);
+	}
+}
+
+/* A step of at most `graph` tokens costs as the next size that was captured; attention does not. */
+static void test_graphs(void **state)
+{
+	(void)state;
+	static const int64_t sizes[][2] = {{1, 1}, {2, 2},  {3, 4},   {4, 4},	 {5, 8},
+					   {8, 8}, {9, 16}, {17, 24}, {99, 100}, {100, 100}};
+	struct cost_want w = {.tp = 1, .kv_bits = 16};
+	struct executor *plain = predict_with("mixtral-8x7b", "h100", &w);
+	w.graph = 100;
+	struct executor *x = predict_with("mixtral-8x7b", "h100", &w);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct step s = {.decode_seq = sizes[i][0], .decode_ctx = 5000};
+		struct step as = {.decode_seq = sizes[i][1], .decode_ctx = 5000};
+		assert_true(step_ns(x, s) == step_ns(plain, as));
+	}
+	/* a chunk of 60 of a prompt and 2 decodes: 64 rows, 2 of the head */
+	struct step mixed = {.prefill_tok = 60,
+			     .prefill_seq = 1,
+			     .prefill_pairs = 1830,
+			     .decode_seq = 2,
+			     .decode_ctx = 900};
+	struct step padded = mixed;
+	padded.prefill_tok = 62;
+	assert_true(step_ns(x, mixed) == step_ns(plain, padded));
+	for (int64_t b = 101; b < 300; b += 7) { /* beyond it nothing is padded */
+		struct step s = {.decode_seq = b, .decode_ctx = 5000};
+		assert_true(step_ns(x, s) == step_ns(plain, s));
+	}
+	executor_free(plain);
+	executor_free(x);
+}
+
+/*
  * Decode steps measured with kernels of real servers, as fitted by A = max(floor, line) + c b and
  * beta (calibrate/README.md): how far off this model is, at b sequences of 1000 tokens.
  */
@@ -309,6 +419,9 @@ int main(void)
 		cmocka_unit_test(test_tensor_parallelism),
 		cmocka_unit_test(test_experts_read),
 		cmocka_unit_test(test_latent_attention),
+		cmocka_unit_test(test_windows_and_small_weights),
+		cmocka_unit_test(test_sends_between_stages),
+		cmocka_unit_test(test_graphs),
 		cmocka_unit_test(test_it_is_near_measured_decode_steps),
 		cmocka_unit_test(test_an_empty_step_takes_no_time),
 	};

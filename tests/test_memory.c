@@ -4,6 +4,7 @@
 #include "tests/load.h"
 #include "tests/testing.h"
 #include <math.h>
+#include <string.h>
 
 static const int64_t gib = (int64_t)1 << 30;
 
@@ -198,6 +199,43 @@ static void test_more_room_never_holds_less(void **state)
 	}
 }
 
+/*
+ * gpt-oss-20b with 10 GiB for KV: a block is 16 slots of 12 layers, 393,216 bytes; Mistral v0.1: of
+ * all 32 layers, 2 MiB.
+ */
+static void test_pools_with_windows(void **state)
+{
+	(void)state;
+	struct memory_want w = wants();
+	struct model oss = load_model("gpt-oss-20b"), mistral = load_model("mistral-7b-v0.1");
+	w.utilization = 1;
+	w.reserve_bytes = 0;
+	w.memory_bytes = model_weights_bytes(&oss, 1) + 10 * gib;
+	struct memory_budget b = budget("gpt-oss-20b", "h100", &w);
+	assert_i64(b.kv_token_bytes, 24576);
+	assert_i64(b.blocks, 27306); /* 10,737,418,240 / 393,216 = 27,306.7 */
+	w.memory_bytes = model_weights_bytes(&mistral, 1) + 10 * gib;
+	assert_i64(budget("mistral-7b-v0.1", "h100", &w).blocks, 5120);
+}
+
+/*
+ * Llama-3-70B on two stages of an H100: half of the layers' weights and one of the embeddings, KV
+ * of 40 layers: 163,840 bytes a token.
+ */
+static void test_a_stage(void **state)
+{
+	(void)state;
+	struct memory_want w = wants();
+	struct model m = load_model("llama-3-70b");
+	w.pp = 2;
+	struct memory_budget b = budget("llama-3-70b", "h100", &w);
+	int64_t head = 128256LL * 8192;
+	assert_i64(b.weights_bytes, 70553706496 - 8192 - 2 * head + 2 * (head + 8192));
+	assert_i64(b.kv_token_bytes, 163840);
+	assert_i64(b.reserve_bytes, memory_default_reserve(&m, 1));
+	assert_true(b.blocks > 0);
+}
+
 static void test_devices(void **state)
 {
 	(void)state;
@@ -208,8 +246,91 @@ static void test_devices(void **state)
 	size_t n;
 	const struct device *list = device_list(&n);
 	for (size_t i = 0; i < n; i++) {
-		assert_true(list[i].gemm_bytes_s < list[i].peak_bytes_s);
-		assert_true(list[i].gemm_flops < list[i].peak_flops);
+		d = list[i];
+		assert_true(d.gemm_bytes_s < d.peak_bytes_s && d.gemm_bytes_s > d.peak_bytes_s / 2);
+		assert_true(d.gemm_flops < d.peak_flops && d.gemm_flops > d.peak_flops / 2);
+		assert_true(d.pcie_bytes_s > 0 && d.network_bytes_s > 0 && d.summary[0]);
+		assert_true(d.nvlink_bytes_s == 0 || d.nvlink_bytes_s > d.pcie_bytes_s);
+	}
+}
+
+/* Data sheets: H100 900 GB/s both ways, PCIe 5; an L40S has no NVLink. */
+static void test_links(void **state)
+{
+	(void)state;
+	const struct device *h100 = load_device("h100"), *l40s = load_device("l40s");
+	assert_near(device_link_bytes_s(h100, LINK_NVLINK), 450e9, 0);
+	assert_near(device_link_bytes_s(h100, LINK_PCIE), 50e9, 0);
+	assert_near(device_link_bytes_s(h100, LINK_NETWORK), 50e9, 0);
+	assert_near(device_node_bytes_s(h100), 450e9, 0);
+	assert_near(device_link_bytes_s(l40s, LINK_NVLINK), 0, 0);
+	assert_near(device_node_bytes_s(l40s), 25e9, 0);
+}
+
+#define NEEDED                                                                                     \
+	"\"memory_bytes\": 85899345920, \"peak_bytes_s\": 2e12, \"peak_flops\": 3e14,"             \
+	" \"pcie_bytes_s\": 25000000000"
+
+static void test_a_device_of_ones_own(void **state)
+{
+	(void)state;
+	struct device d;
+	struct err e;
+	assert_fine(device_load(&d, testing_file("mine.json", "{" NEEDED "}"), &e), e);
+	assert_string_equal(d.name, "mine");
+	assert_i64(d.memory_bytes, 85899345920);
+	assert_near(d.pcie_bytes_s, 25e9, 0); /* an integer is a number */
+	assert_near(d.gemm_bytes_s, 0.85 * 2e12, 1);
+	assert_near(d.gemm_flops, 0.8 * 3e14, 1);
+	assert_near(d.nvlink_bytes_s, 0, 0);
+	assert_near(d.host_us, 0, 0);
+	assert_fine(
+		device_load(&d,
+			    testing_file("x.json",
+					 "{" NEEDED ", \"name\": \"npu\", \"summary\": \"ours\","
+					 "\"nvlink_bytes_s\": 1e11, \"gemm_flops\": 1e14,"
+					 "\"host_us\": 800, \"host_seq_us\": 2.5}"),
+			    &e),
+		e);
+	assert_string_equal(d.name, "npu");
+	assert_string_equal(d.summary, "ours");
+	assert_near(d.nvlink_bytes_s, 1e11, 0);
+	assert_near(d.gemm_flops, 1e14, 0);
+	assert_near(d.host_us, 800, 0);
+	assert_near(d.host_seq_us, 2.5, 0);
+}
+
+/* The sentence names the file and the field. */
+static void test_bad_devices(void **state)
+{
+	(void)state;
+	static const char *const bad[][2] = {
+		{"", "not valid JSON"},
+		{"[1]", "an array: it must be an object"},
+		{"{}", "memory_bytes is missing"},
+		{"{\"memory_bytes\": 1000, \"peak_bytes_s\": 1e12}", "peak_flops is missing"},
+		{"{" NEEDED ", \"peak_flop\": 1}",
+		 "unknown field 'peak_flop', nearest is 'peak_flops'"},
+		{"{" NEEDED ", \"memory_bytes\": 1}", "not valid JSON"}, /* twice */
+		{"{" NEEDED ", \"host_us\": \"1\"}", "host_us is a string: it must be a number"},
+		{"{" NEEDED ", \"host_us\": -1}", "host_us is -1: it must be from 0"},
+		{"{" NEEDED ", \"host_us\": 1e9}", "host_us is 1e+09"},
+		{"{" NEEDED ", \"network_bytes_s\": 0}", "network_bytes_s is 0"},
+		{"{" NEEDED ", \"gemm_bytes_s\": 2.1e12}", "at most peak_bytes_s"},
+		{"{" NEEDED ", \"gemm_flops\": 4e14}", "at most peak_flops"},
+		{"{" NEEDED ", \"name\": \"\"}", "name has 0 bytes"},
+		{"{" NEEDED ", \"name\": 5}", "name is an integer"},
+		{"{\"memory_bytes\": 8e10, \"peak_bytes_s\": 2e12, \"peak_flops\": 3e14,"
+		 "\"pcie_bytes_s\": 1e9}",
+		 "memory_bytes is a real number"},
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct device d = {.name = "untouched"};
+		struct err e;
+		assert_refused(device_load(&d, testing_file("bad.json", bad[i][0]), &e), e,
+			       bad[i][1]);
+		assert_true(strstr(e.text, "bad.json") != NULL);
+		assert_string_equal(d.name, "untouched");
 	}
 }
 
@@ -224,7 +345,12 @@ int main(void)
 		cmocka_unit_test(test_default_reserve),
 		cmocka_unit_test(test_a_negative_budget_says_what_would_do),
 		cmocka_unit_test(test_more_room_never_holds_less),
+		cmocka_unit_test(test_pools_with_windows),
+		cmocka_unit_test(test_a_stage),
 		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_a_device_of_ones_own),
+		cmocka_unit_test(test_bad_devices),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,10 @@ static struct model load(const char *name)
 
 /*
  * Numbers of parameters as the model's files on Hugging Face hold them (the sum over their
- * tensors); DeepSeek-V3 is the main model alone, 671B of the 685B there. The two large OPTs are
- * given in billions by their paper (arXiv 2205.01068): their exact figures here are this
- * arithmetic's.
+ * tensors); DeepSeek-V3 and R1 are the main model alone, 671B of the 685B there; those of gpt-oss
+ * are in billions in its model card (20.91 and 116.83), where files count packed numbers: their
+ * exact figures here are this arithmetic's, as are those of the two large OPTs and GPT-3, given in
+ * billions by their papers (arXiv 2205.01068, 2005.14165).
  */
 static void test_parameters_are_the_published_ones(void **state)
 {
@@ -43,6 +44,22 @@ static void test_parameters_are_the_published_ones(void **state)
 		{"qwen3-30b-a3b", 30532122624},
 		{"deepseek-v2-lite", 15706484224},
 		{"deepseek-v3", 671026419200},
+		{"deepseek-r1", 671026419200},
+		{"llama-13b", 13015864320},
+		{"vicuna-33b", 32528943616},
+		{"mistral-7b-v0.1", 7241732096},
+		{"mixtral-8x7b", 46702792704},
+		{"mixtral-8x22b", 140620634112},
+		{"yi-34b", 34388917248},
+		{"falcon-180b", 179522565120},
+		{"gemma-2-9b", 9241705984},
+		{"gemma-2-27b", 27227128320},
+		{"qwen2.5-32b", 32763876352},
+		{"qwen2.5-72b", 72706203648},
+		{"qwen3-8b", 8190735360},
+		{"qwen3-235b-a22b", 235093634560},
+		{"gpt-oss-20b", 20914757184},
+		{"gpt-oss-120b", 116829156672},
 		{"phi-2", 2779683840},
 		{"phi-4", 14659507200},
 	};
@@ -54,9 +71,16 @@ static void test_parameters_are_the_published_ones(void **state)
 	struct model opt66 = load("opt-66b"), opt175 = load("opt-175b");
 	assert_near(model_params(&opt66) / 1e9, 66, 0.5);
 	assert_near(model_params(&opt175) / 1e9, 175, 0.5);
+	struct model gpt3 = load("gpt-3-175b"), oss20 = load("gpt-oss-20b"),
+		     oss120 = load("gpt-oss-120b");
+	assert_near(model_params(&gpt3) / 1e9, 175, 0.5);
+	assert_near(model_params(&oss20) / 1e9, 20.91, 0.005);
+	assert_near(model_params(&oss120) / 1e9, 116.83, 0.005);
 }
 
-/* Qwen counts the embedding (3.3B); DeepSeek does not (36.6B, "including 0.9B for the head"; 2.4B).
+/*
+ * Qwen and Mistral count the embedding (3.3B, 22B; 12.9B, 39B); DeepSeek does not (36.6B,
+ * "including 0.9B for the head"; 2.4B), nor does gpt-oss (3.61B, 5.13B).
  */
 static void test_active_parameters(void **state)
 {
@@ -67,6 +91,33 @@ static void test_active_parameters(void **state)
 	assert_near((model_active_params(&v3) - v3.vocab * v3.hidden) / 1e9, 36.6, 0.05);
 	assert_near((model_active_params(&lite) - lite.vocab * lite.hidden) / 1e9, 2.4, 0.06);
 	assert_i64(model_active_params(&llama), model_params(&llama));
+	struct model large = load("qwen3-235b-a22b"), mix7 = load("mixtral-8x7b"),
+		     mix22 = load("mixtral-8x22b");
+	assert_near(model_active_params(&large) / 1e9, 22, 0.2);
+	assert_near(model_active_params(&mix7) / 1e9, 12.9, 0.05);
+	assert_near(model_active_params(&mix22) / 1e9, 39, 0.2);
+	struct model oss20 = load("gpt-oss-20b"), oss120 = load("gpt-oss-120b");
+	assert_near((model_active_params(&oss20) - oss20.vocab * oss20.hidden) / 1e9, 3.61, 0.005);
+	assert_near((model_active_params(&oss120) - oss120.vocab * oss120.hidden) / 1e9, 5.13,
+		    0.005);
+}
+
+/* Published sizes of the checkpoints: 12.8 and 60.8 GiB; experts in MXFP4, the rest in 16 bits. */
+static void test_weights_in_fewer_bits(void **state)
+{
+	(void)state;
+	struct model small = load("gpt-oss-20b"), large = load("gpt-oss-120b");
+	double gib = 1073741824;
+	assert_near(model_weights_bytes(&small, 1) / gib, 12.8, 0.05);
+	assert_near(model_weights_bytes(&large, 1) / gib, 60.8, 0.05);
+	/* by hand: 24 x 32 x 3 x 2880 x 2880 numbers of 17 / 32 bytes */
+	int64_t matrices = 24LL * 32 * 3 * 2880 * 2880;
+	assert_i64(model_weights_bytes(&small, 1),
+		   2 * (20914757184 - matrices) + matrices / 32 * 17);
+	/* a token reads 4 of the 32, and no embedding */
+	assert_i64(model_streamed_token_bytes(&small, 1),
+		   2 * (20914757184 - matrices - 24LL * 28 * (3 * 2880) - 201088LL * 2880) +
+			   matrices / 8 / 32 * 17);
 }
 
 /* case 22 */
@@ -88,6 +139,79 @@ static void test_kv_bytes_a_token(void **state)
 		print_message("%s\n", m.name);
 		assert_i64(model_kv_token_bytes(&m, 1, 16), cases[i].bytes);
 	}
+}
+
+/*
+ * case 22: no single figure, two terms. Gemma-2-9B: 21 of 42 layers with a window of 4096, 2 x 21 x
+ * 8 x 256 x 2 bytes each; Mistral v0.1: all 32; gpt-oss-20b: 12 of 24, 2 x 12 x 8 x 64 x 2.
+ */
+static void test_kv_bytes_with_windows(void **state)
+{
+	(void)state;
+	struct model gemma = load("gemma-2-9b"), mistral = load("mistral-7b-v0.1"),
+		     oss = load("gpt-oss-20b"), llama = load("llama-3-8b");
+	struct model_kv kv;
+	model_kv(&gemma, 1, 1, 16, &kv);
+	assert_i64(kv.full_bytes, 172032);
+	assert_i64(kv.window_bytes, 172032);
+	assert_i64(model_kv_token_bytes(&gemma, 1, 16), 344064);
+	assert_i64(kv.window_share, 1);
+	assert_i64(kv.slot_bytes, 172032);
+	assert_i64(model_kv_sequence_bytes(&gemma, &kv, 4096), 4096LL * 344064);
+	assert_i64(model_kv_sequence_bytes(&gemma, &kv, 8192), (8192LL + 4096) * 172032);
+	assert_i64(model_kv_sequence_blocks(&gemma, &kv, 16, 17), 4);
+	assert_i64(model_kv_sequence_blocks(&gemma, &kv, 16, 8192), 512 + 256);
+	model_kv(&oss, 8, 1, 8, &kv);
+	assert_i64(kv.full_bytes, 24576 / 8 / 2);
+	assert_i64(kv.window_bytes, 24576 / 8 / 2);
+	model_kv(&mistral, 1, 1, 16, &kv);
+	assert_i64(kv.full_bytes, 0);
+	assert_i64(kv.window_bytes, 131072);
+	assert_true(kv.window_only);
+	assert_i64(kv.slot_bytes, 131072);
+	assert_i64(model_kv_sequence_bytes(&mistral, &kv, 32768), 4096LL * 131072);
+	assert_i64(model_kv_sequence_blocks(&mistral, &kv, 16, 4096), 256);
+	assert_i64(model_kv_sequence_blocks(&mistral, &kv, 16, 32768), 256);
+	model_kv(&llama, 1, 1, 16, &kv);
+	assert_i64(kv.slot_bytes, 131072);
+	assert_i64(kv.window_share, 0);
+	assert_i64(model_kv_sequence_blocks(&llama, &kv, 16, 8192), 512);
+	/* five with a window to one without, as other models have them: 10 of 62 are without */
+	llama.layers = 62;
+	llama.window_layers = 52;
+	llama.window_tok = 1024;
+	model_kv(&llama, 1, 1, 16, &kv);
+	assert_i64(kv.window_share, 6); /* ceil(5.2): the last group is padded */
+}
+
+/*
+ * Llama-3-8B in stages: half of the 32 layers and one of the two embeddings of 128256 x 4096, with
+ * the last norm; at 3 stages 11 layers. Of DeepSeek-V3, 61 layers, 3 of them dense, at 8 stages: 8
+ * layers with experts. A tied embedding is on the first and on the last stage.
+ */
+static void test_stages(void **state)
+{
+	(void)state;
+	struct model llama = load("llama-3-8b"), v3 = load("deepseek-v3"), qwen = load("qwen3-4b");
+	struct model_kv kv;
+	int64_t head = 128256LL * 4096, layer = (8030261248 - 2 * head - 4096) / 32;
+	assert_i64(model_stage_weights_bytes(&llama, 1, 1), model_weights_bytes(&llama, 1));
+	assert_i64(model_stage_weights_bytes(&llama, 1, 2), 2 * (16 * layer + head + 4096));
+	assert_i64(model_stage_weights_bytes(&llama, 1, 3), 2 * (11 * layer + head + 4096));
+	model_kv(&llama, 2, 3, 16, &kv);
+	assert_i64(kv.full_bytes, 131072 / 32 * 11 / 2);
+	int64_t expert = 3 * 7168LL * 2048, v3_head = 129280LL * 7168;
+	int64_t attention = 7168LL * 1536 + 1536 + 1536LL * 128 * 192 + 7168LL * 576 + 512 +
+			    512LL * 128 * 256 + 128 * 128 * 7168LL + 2 * 7168;
+	int64_t moe = attention + 257 * expert + 7168 * 256 + 256;
+	assert_i64(model_stage_weights_bytes(&v3, 1, 8), 2 * (8 * moe + v3_head + 7168));
+	/* one stage a layer: of these 36 the largest is still one and the tied head */
+	int64_t qwen_head = 151936LL * 2560, one = (4022468096 - qwen_head - 2560) / 36;
+	assert_i64(model_stage_weights_bytes(&qwen, 1, 36), 2 * (one + qwen_head + 2560));
+	struct err e;
+	assert_fine(model_check_pp(&qwen, 36, &e), e);
+	assert_refused(model_check_pp(&qwen, 37, &e), e, "qwen3-4b has 36 layers");
+	assert_refused(model_check_pp(&qwen, 0, &e), e, "pp is 0");
 }
 
 /* case 22: Qwen2.5-7B has 4 KV heads; MLA is not divided. */
@@ -137,8 +261,9 @@ static void test_weights_of_one_device(void **state)
 	struct err e;
 	const struct model *list = model_list(&n);
 	for (size_t i = 0; i < n; i++) {
-		int64_t whole = model_params(&list[i]) * list[i].dtype_bytes;
-		assert_i64(model_weights_bytes(&list[i], 1), whole);
+		int64_t whole = model_weights_bytes(&list[i], 1);
+		if (list[i].expert_bits <= 0)
+			assert_i64(whole, model_params(&list[i]) * list[i].dtype_bytes);
 		for (int64_t tp = 2; tp <= 8; tp *= 2) {
 			if (model_check_tp(&list[i], tp, &e))
 				continue;
@@ -203,6 +328,9 @@ int main(void)
 		cmocka_unit_test(test_parameters_are_the_published_ones),
 		cmocka_unit_test(test_active_parameters),
 		cmocka_unit_test(test_kv_bytes_a_token),
+		cmocka_unit_test(test_weights_in_fewer_bits),
+		cmocka_unit_test(test_kv_bytes_with_windows),
+		cmocka_unit_test(test_stages),
 		cmocka_unit_test(test_kv_bytes_under_tensor_parallelism),
 		cmocka_unit_test(test_kv_in_fewer_bits),
 		cmocka_unit_test(test_transfer_sizes),

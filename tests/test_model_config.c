@@ -58,6 +58,8 @@ static void same_shape(const char *text, const char *name)
 	assert_i64(got.context, want.context);
 	assert_i64(got.head_dim, want.head_dim);
 	assert_i64(got.attention, want.attention);
+	assert_i64(got.window_layers, want.window_layers);
+	assert_i64(got.window_tok, want.window_tok);
 }
 
 static void test_families_give_the_built_in_shapes(void **state)
@@ -115,6 +117,66 @@ static void test_phi_and_deepseek_give_the_built_in_shapes(void **state)
 		"deepseek-v3");
 }
 
+#define GEMMA2                                                                                     \
+	"\"model_type\": \"gemma2\", \"hidden_size\": 3584, \"intermediate_size\": 14336,"         \
+	"\"num_attention_heads\": 16, \"num_key_value_heads\": 8, \"num_hidden_layers\": 42,"      \
+	"\"vocab_size\": 256000, \"max_position_embeddings\": 8192, \"attn_logit_softcapping\": "  \
+	"50.0"
+#define GPT_OSS                                                                                    \
+	"\"model_type\": \"gpt_oss\", \"hidden_size\": 2880, \"intermediate_size\": 2880,"         \
+	"\"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"head_dim\": 64,"               \
+	"\"vocab_size\": 201088, \"max_position_embeddings\": 131072, \"attention_bias\": true,"   \
+	"\"quantization_config\": {\"quant_method\": \"mxfp4\"}"
+#define FALCON "\"model_type\": \"falcon\", \"vocab_size\": 65024, \"bias\": false,"
+
+static void test_families_with_windows(void **state)
+{
+	(void)state;
+	same_shape("{" GEMMA2 ", \"head_dim\": 256, \"sliding_window\": 4096}", "gemma-2-9b");
+	same_shape("{" GEMMA2 "}", "gemma-2-9b"); /* what the library assumes */
+	same_shape("{" GPT_OSS ", \"num_hidden_layers\": 24, \"num_local_experts\": 32,"
+		   "\"experts_per_token\": 4, \"num_experts_per_tok\": 4, \"sliding_window\": 128}",
+		   "gpt-oss-20b");
+	same_shape("{" GPT_OSS ", \"num_hidden_layers\": 36, \"num_local_experts\": 128,"
+		   "\"experts_per_token\": 4}",
+		   "gpt-oss-120b");
+	same_shape("{" MISTRAL ", \"sliding_window\": 4096}", "mistral-7b-v0.1");
+	same_shape("{" MIXTRAL ", \"num_experts_per_token\": 3}", "mixtral-8x7b");
+	/* without the packing, 16 bits each */
+	struct model m =
+		read_config("{\"model_type\": \"gpt_oss\", \"hidden_size\": 2880,"
+			    "\"intermediate_size\": 2880, \"num_attention_heads\": 64,"
+			    "\"num_key_value_heads\": 8, \"vocab_size\": 201088,"
+			    "\"max_position_embeddings\": 131072, \"num_hidden_layers\": 24,"
+			    "\"num_local_experts\": 32, \"num_experts_per_tok\": 4}");
+	assert_i64(model_weights_bytes(&m, 1), 2 * 20914757184);
+}
+
+/* Falcon-7B, published: 7,217,189,760 numbers in its files; one KV head for 71. GPT-2: 124,439,808.
+ */
+static void test_falcon_and_gpt2(void **state)
+{
+	(void)state;
+	same_shape("{" FALCON "\"hidden_size\": 14848, \"num_hidden_layers\": 80,"
+		   "\"num_attention_heads\": 232, \"num_kv_heads\": 8, \"multi_query\": true,"
+		   "\"new_decoder_architecture\": true, \"parallel_attn\": true}",
+		   "falcon-180b");
+	struct model m = read_config("{" FALCON "\"hidden_size\": 4544, \"num_hidden_layers\": 32,"
+				     "\"num_attention_heads\": 71, \"num_kv_heads\": 71,"
+				     "\"multi_query\": true, \"parallel_attn\": true,"
+				     "\"new_decoder_architecture\": false}");
+	assert_i64(model_params(&m), 7217189760);
+	assert_i64(model_kv_token_bytes(&m, 1, 16), 2 * 32 * 64 * 2);
+	m = read_config("{\"model_type\": \"gpt2\", \"n_layer\": 12, \"n_embd\": 768,"
+			"\"n_head\": 12, \"n_positions\": 1024, \"n_inner\": null,"
+			"\"vocab_size\": 50257}");
+	assert_i64(model_params(&m), 124439808);
+	same_shape("{\"model_type\": \"gpt2\", \"n_layer\": 96, \"n_embd\": 12288,"
+		   "\"n_head\": 96, \"n_positions\": 2048, \"n_inner\": 49152,"
+		   "\"vocab_size\": 50257, \"torch_dtype\": \"float16\"}",
+		   "gpt-3-175b");
+}
+
 /* Published: 46.7B parameters of which 12.9B are used (mistral.ai, Mixtral of experts). */
 static void test_mixtral(void **state)
 {
@@ -152,30 +214,39 @@ static void test_names_come_from_the_path(void **state)
 	assert_string_equal(m.name, strrchr(folder, '/') + 1);
 }
 
-/* A window below the context has no single KV figure; one that is off or as long as it has. */
+#define LAYERS_4                                                                                   \
+	"\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 64,"               \
+	"\"num_attention_heads\": 4, \"num_hidden_layers\": 4, \"vocab_size\": 64,"                \
+	"\"max_position_embeddings\": 8192"
+
+static void windows_of(const char *text, int64_t layers, int64_t tok)
+{
+	struct model m = read_config(text);
+	assert_i64(m.window_layers, layers);
+	assert_i64(m.window_tok, tok);
+}
+
+/* Which layers have a window, by the list or by the family's rule; one that is off or as long as
+ * the context is none. */
 static void test_windows(void **state)
 {
 	(void)state;
-	struct model m;
-	struct err e;
-	static const char *const refused[][2] = {
-		{"{" MISTRAL ", \"sliding_window\": 4096}", "no single KV figure"},
-		{"{" QWEN2 ", \"sliding_window\": 4096, \"use_sliding_window\": true,"
-		 "\"max_window_layers\": 20}",
-		 "no single KV figure"},
-		{"{" LLAMA ", \"layer_types\": [\"full_attention\", \"linear_attention\"]}",
-		 "layer_types[1] is 'linear_attention'"},
-		{"{" LLAMA ", \"layer_types\": [\"sliding_attention\"]}", "layer_types[0]"},
-		{"{" LLAMA ", \"layer_types\": [7]}", "layer_types[0]"},
-	};
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		assert_refused(model_load(&m, testing_file("w.json", refused[i][0]), &e), e,
-			       refused[i][1]);
-	read_config("{" MISTRAL ", \"sliding_window\": 32768}");
-	read_config("{" QWEN2 ", \"sliding_window\": 4096, \"max_window_layers\": 20}");
-	read_config("{" QWEN2 ", \"sliding_window\": 4096, \"use_sliding_window\": true,"
-		    "\"max_window_layers\": 28}");
-	read_config("{" LLAMA ", \"layer_types\": [\"full_attention\", \"full_attention\"]}");
+	windows_of("{" MISTRAL ", \"sliding_window\": 4096}", 32, 4096);
+	windows_of("{" MISTRAL ", \"sliding_window\": 32768}", 0, 0);
+	windows_of("{" MISTRAL ", \"sliding_window\": null}", 0, 0);
+	windows_of("{" QWEN2 ", \"sliding_window\": 4096, \"use_sliding_window\": true,"
+		   "\"max_window_layers\": 20}",
+		   8, 4096);
+	windows_of("{" QWEN2 ", \"sliding_window\": 4096, \"max_window_layers\": 20}", 0, 0);
+	windows_of("{" QWEN2 ", \"sliding_window\": 4096, \"use_sliding_window\": true,"
+		   "\"max_window_layers\": 28}",
+		   0, 0);
+	windows_of("{" LAYERS_4 ", \"sliding_window\": 512, \"layer_types\": [\"full_attention\","
+		   "\"sliding_attention\", \"sliding_attention\", \"sliding_attention\"]}",
+		   3, 512);
+	windows_of("{" LAYERS_4 ", \"layer_types\": [\"full_attention\", \"full_attention\","
+		   "\"full_attention\", \"full_attention\"]}",
+		   0, 0);
 }
 
 /* One wrong key each; the sentence holds the file and what is given here. */
@@ -201,6 +272,23 @@ static const char *const mistakes[][2] = {
 	{"{" LLAMA ", \"torch_dtype\": 16}", "torch_dtype is an integer"},
 	{"{" LLAMA ", \"quantization_config\": {\"quant_method\": \"fp8\"}}",
 	 "quantization_config"},
+	{"{" LAYERS_4 ", \"layer_types\": [\"full_attention\"]}",
+	 "layer_types has 1 entries: it must have one for each of the 4 layers"},
+	{"{" LAYERS_4
+	 ", \"layer_types\": [\"full_attention\", \"linear_attention\", \"a\", \"b\"]}",
+	 "layer_types[1] is 'linear_attention'"},
+	{"{" LAYERS_4 ", \"layer_types\": [7, 7, 7, 7]}", "layer_types[0] is 'no string'"},
+	{"{" LAYERS_4 ", \"layer_types\": [\"sliding_attention\", \"full_attention\","
+	 "\"full_attention\", \"full_attention\"]}",
+	 "sliding_window is missing"},
+	{"{" GPT_OSS ", \"num_hidden_layers\": 24, \"num_local_experts\": 32}",
+	 "experts_per_token is missing"},
+	{"{" GEMMA2 ", \"quantization_config\": {\"quant_method\": \"mxfp4\"}}",
+	 "quantization_config"},
+	{"{" FALCON "\"hidden_size\": 64, \"num_hidden_layers\": 8, \"num_attention_heads\": 8,"
+	 "\"num_kv_heads\": 3, \"new_decoder_architecture\": true}",
+	 "no multiple of num_kv_heads, 3"},
+	{"{\"model_type\": \"gpt2\", \"n_layer\": 12}", "n_embd is missing"},
 	{"{" MOE "}", "num_experts_per_tok is missing"},
 	{"{" MOE ", \"num_experts_per_tok\": 200}", "at most num_experts, 128"},
 	{"{" MOE ", \"num_experts_per_tok\": 8, \"decoder_sparse_step\": 2}",
@@ -258,6 +346,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_families_give_the_built_in_shapes),
 		cmocka_unit_test(test_phi_and_deepseek_give_the_built_in_shapes),
+		cmocka_unit_test(test_families_with_windows),
+		cmocka_unit_test(test_falcon_and_gpt2),
 		cmocka_unit_test(test_mixtral),
 		cmocka_unit_test(test_biases_and_types),
 		cmocka_unit_test(test_names_come_from_the_path),
