@@ -309,11 +309,13 @@ static void step_end(struct sim *s, struct instance *in)
 		instance_settle(in, s->now_ns);
 	}
 	plan_soon(s, in);
-	if (in->ended && in->pp > 1)
+	if (in->pp > 1 && in->ended) {
 		notify_batches(s, in);
-	in->ended = false;
+		in->ended = false;
+	}
 	if (s->shape->moved)
 		s->shape->moved(s, in);
+	audit(s, in);
 }
 
 static void plan(struct sim *s, struct instance *in)
@@ -335,9 +337,10 @@ static void plan(struct sim *s, struct instance *in)
 		else
 			agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)slot);
 	}
-	if (in->pp > 1 && in->moved_requests)
+	if (in->pp > 1 && in->moved_requests) {
 		notify_batches(s, in);
-	in->moved_requests = false;
+		in->moved_requests = false;
+	}
 	if (in->b.in_single)
 		agenda_set(&s->agenda, EVENT_STEP, (uint32_t)slot, in->b.single.end_ns);
 	else if (in->b.busy)
@@ -352,7 +355,6 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 	switch (kind) {
 	case EVENT_STEP:
 		step_end(s, at_slot(s, index));
-		audit(s, at_slot(s, index));
 		break;
 	case EVENT_TRANSFER:
 		s->shape->transfer(s, index);

@@ -25,6 +25,8 @@ static int64_t piece_steps(const struct run *r)
 {
 	int64_t steps = RUN_STEPS_MAX;
 
+	if (r->cost.ctx_max == INT64_MAX)
+		return steps;
 	if (r->cost.ctx_max < r->ctx)
 		return 1;
 	if (r->b > 0 && (r->cost.ctx_max - r->ctx) / r->b < steps)
@@ -59,13 +61,14 @@ static void begin_steps(struct instance *in, int64_t n)
 /* Gaps of steps first .. to: an arithmetic sequence, also where two contexts grow. */
 static void add_gaps(struct instance *in, const struct run *r, int64_t first, int64_t to)
 {
-	double slope = r->cost.ctx_ns * (double)r->b + r->cost.window_ns * (double)r->window_b;
-
-	if (r->window_ctx > 0)
-		hist_add_run(in->itl, run_step_ns(r, 1), slope, 0, 1, first, to, in->b.n_decoding);
-	else
+	if (r->window_ctx == 0) {
 		hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first, to,
 			     in->b.n_decoding);
+		return;
+	}
+	double slope = r->cost.ctx_ns * (double)r->b + r->cost.window_ns * (double)r->window_b;
+
+	hist_add_run(in->itl, run_step_ns(r, 1), slope, 0, 1, first, to, in->b.n_decoding);
 }
 
 /* Steps done + 1 .. to end: tokens, contexts and gaps. */
@@ -76,7 +79,8 @@ static void end_steps(struct instance *in, int64_t to)
 
 	in->b.clock += to - r->done;
 	in->b.decode_ctx += (to - r->done) * r->b;
-	in->b.window_ctx += (to - r->done) * r->window_b;
+	if (r->window_b > 0)
+		in->b.window_ctx += (to - r->done) * r->window_b;
 	if (instance_counts_gaps(in)) {
 		if (first == 1) {
 			in->b.decode_end_ns = to == 1 ? end_ns : run_end_ns(r, 1);
