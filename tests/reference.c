@@ -1,12 +1,13 @@
 #include "tests/reference_state.h"
 
 /* What can happen at one time, in the order in which it does. */
-enum kind { FINISH, TRANSFER, ARRIVAL, PULL, PLAN };
+enum kind { FINISH, TRANSFER, TIMEOUT, ARRIVAL, PULL, PLAN };
 
 struct event {
 	int64_t at_ns;
 	enum kind kind;
-	int64_t instance;
+	int64_t at; /* an instance, or a request */
+	int64_t batch;
 };
 
 /* --- requests come and go --- */
@@ -39,30 +40,26 @@ static void job_init(const struct ref_config *c, const struct ref_request *q, st
 	j->max_tok = allowed_tok(c, q, output);
 	j->seq = j->prompt;
 	j->arrive_ns = c->closed_loop > 0 ? -1 : q->arrive_ns;
-	j->s_ns = j->c_ns = -1;
+	j->s_ns = j->c_ns = j->next = -1;
 	j->place = j->source = j->instance = j->decode_instance = -1;
 	j->token_ns = xcalloc((size_t)output, sizeof *j->token_ns);
+	j->block = xcalloc((size_t)(c->policy.prefix ? c->blocks : 1), sizeof *j->block);
 }
 
-/* Closed loop: the next request of the trace arrives now. */
-static void release_next(struct sim *s)
+/* The request after r in its session arrives after it. */
+static void job_link(struct sim *s, int64_t r)
 {
-	if (s->cfg->closed_loop > 0 && s->released < s->n)
-		s->job[s->released++].arrive_ns = s->now;
-}
+	const struct ref_config *c = s->cfg;
 
-void ref_job_done(struct sim *s, int64_t r)
-{
-	struct job *j = &s->job[r];
-
-	CHECK(j->got == j->output && !j->done, "request %lld: %lld of %lld", (long long)r,
-	      (long long)j->got, (long long)j->output);
-	CHECK(j->host == 0, "host %lld", (long long)j->host);
-	j->done = true;
-	j->c_ns = s->now;
-	if (!s->cfg->disaggregated)
-		s->inst[j->instance].outstanding--;
-	release_next(s);
+	if (c->closed_loop > 0 || c->sessions_open || s->req[r].session == 0)
+		return;
+	for (int64_t next = r + 1; next < s->n; next++) {
+		if (s->req[next].session != s->req[r].session)
+			continue;
+		s->job[r].next = next;
+		s->job[next].arrive_ns = -1;
+		return;
+	}
 }
 
 static int64_t route(const struct sim *s)
@@ -77,81 +74,91 @@ static int64_t route(const struct sim *s)
 	return best;
 }
 
-int64_t ref_blocks(const struct sim *s, int64_t slots)
-{
-	return ref_ceil(slots, s->cfg->block_tok);
-}
-
 /* The whole pool is too small for it. `j` is as its instance sees it: limit and max_tok are 1 on
  * prefill. */
 static bool too_large(const struct sim *s, const struct job *j)
 {
 	const struct ref_config *c = s->cfg;
-	int64_t slots = j->prompt + j->limit - 1;
+	int64_t slots = j->prompt + j->limit - 1, reserved = ref_reservation(&c->policy, j);
+	int64_t there = j->prompt + j->output - 1;
 
-	if (ref_blocks(s, ref_max(slots, ref_reservation(&c->policy, j))) > c->blocks)
+	if (ref_blocks(s, slots) > c->blocks)
 		return true;
-	return c->disaggregated && ref_blocks(s, j->prompt + j->output - 1) > c->decode_blocks;
+	if (reserved > 0 && ref_reserve_never(&c->policy, c->blocks, ref_blocks(s, reserved)))
+		return true;
+	if (c->ttft_decode) /* it is pulled with room for one token */
+		there = ref_max(there, j->prompt + 1);
+	return c->disaggregated && ref_blocks(s, there) > c->decode_blocks;
 }
 
-static void arrive(struct sim *s)
+static void arrive(struct sim *s, int64_t r)
 {
-	int64_t r = s->next++, to = route(s);
 	struct job *j = &s->job[r];
+	struct inst *to = &s->inst[route(s)];
+	bool no_room = s->cfg->queue_limit > 0 && to->waiting.n >= s->cfg->queue_limit;
 
 	s->arrivals++;
 	j->arrived = true;
 	j->limit = s->cfg->disaggregated ? 1 : j->output;
 	if (s->cfg->disaggregated)
 		j->max_tok = 1;
-	if (j->rejected || too_large(s, j)) {
-		j->rejected = true;
-		release_next(s);
+	if (j->rejected || too_large(s, j) || no_room) {
+		s->out->seen.queue_limited += no_room;
+		ref_rejected(s, r);
 		return;
 	}
-	j->instance = to;
-	s->inst[to].outstanding++;
-	s->inst[to].due = true;
-	ref_push(&s->inst[to].waiting, r);
+	j->instance = to - s->inst;
+	to->outstanding++;
+	ref_queue_arrival(s, to, r);
 }
 
 /* --- the loop --- */
 
-static void earlier(struct event *best, int64_t at_ns, enum kind kind, int64_t instance)
+static void earlier(struct event *best, int64_t at_ns, enum kind kind, int64_t at, int64_t batch)
 {
 	if (at_ns < 0)
 		return;
 	if (best->at_ns >= 0 &&
 	    (at_ns > best->at_ns || (at_ns == best->at_ns && kind >= best->kind)))
-		return; /* equal instances do not occur: they are looked at in order */
-	*best = (struct event){at_ns, kind, instance};
+		return; /* of one kind: they are looked at in order */
+	*best = (struct event){at_ns, kind, at, batch};
+}
+
+static void plan_event(const struct sim *s, int64_t i, int64_t k, struct event *best)
+{
+	const struct batch *b = &s->inst[i].batch[k];
+
+	if (b->busy)
+		return;
+	if (b->due || b->running.n > 0)
+		earlier(best, s->now, PLAN, i, k);
+	else if (b->wait_ns >= 0)
+		earlier(best, ref_max(b->wait_ns, s->now), PLAN, i, k);
 }
 
 static struct event next_event(const struct sim *s)
 {
 	struct event best = {.at_ns = -1};
+	int64_t who = 0, at;
 
-	for (int64_t i = 0; i < s->inst_n; i++)
-		if (s->inst[i].busy)
-			earlier(&best, s->inst[i].end_ns, FINISH, i);
-	for (int64_t i = 0; i < s->inst_n; i++)
-		if (s->inst[i].inbound.n > 0)
-			earlier(&best, s->inst[i].inbound_end_ns[s->inst[i].inbound.at[0]],
-				TRANSFER, i);
-	if (s->next < s->n)
-		earlier(&best, s->job[s->next].arrive_ns, ARRIVAL, 0);
-	if (ref_puller(s) >= 0)
-		earlier(&best, s->now, PULL, ref_puller(s));
 	for (int64_t i = 0; i < s->inst_n; i++) {
-		const struct inst *in = &s->inst[i];
+		struct inst *in = &s->inst[i];
 
-		if (in->busy)
-			continue;
-		if (in->due || in->running.n > 0)
-			earlier(&best, s->now, PLAN, i);
-		else if (in->wait_ns >= 0)
-			earlier(&best, ref_max(in->wait_ns, s->now), PLAN, i);
+		for (int64_t k = 0; k < in->pp; k++) {
+			if (in->batch[k].busy)
+				earlier(&best, in->batch[k].end_ns, FINISH, i, k);
+			plan_event(s, i, k, &best);
+		}
+		if (in->inbound.n > 0)
+			earlier(&best, s->job[in->inbound.at[0]].transfer_end_ns, TRANSFER, i, 0);
 	}
+	at = ref_next_timeout(s, &who);
+	earlier(&best, at, TIMEOUT, who, 0);
+	for (int64_t r = 0; r < s->n; r++)
+		if (!s->job[r].arrived)
+			earlier(&best, s->job[r].arrive_ns, ARRIVAL, r, 0);
+	if (ref_puller(s) >= 0)
+		earlier(&best, s->now, PULL, ref_puller(s), 0);
 	return best;
 }
 
@@ -159,19 +166,22 @@ static void happen(struct sim *s, struct event e)
 {
 	switch (e.kind) {
 	case FINISH:
-		ref_step_end(s, &s->inst[e.instance]);
+		ref_step_end(s, &s->inst[e.at].batch[e.batch]);
 		break;
 	case TRANSFER:
-		ref_transfer_end(s, e.instance);
+		ref_transfer_end(s, e.at);
+		break;
+	case TIMEOUT:
+		ref_timeout(s, e.at);
 		break;
 	case ARRIVAL:
-		arrive(s);
+		arrive(s, e.at);
 		break;
 	case PULL:
-		ref_pull(s, e.instance);
+		ref_pull(s, e.at);
 		break;
 	case PLAN:
-		ref_boundary(s, &s->inst[e.instance]);
+		ref_boundary(s, &s->inst[e.at].batch[e.batch]);
 		break;
 	}
 }
@@ -207,41 +217,58 @@ static void loop(struct sim *s)
 		ref_check(s);
 	}
 	for (int64_t r = 0; r < s->n; r++)
-		if (!s->job[r].done && !s->job[r].rejected)
+		if (!s->job[r].done && !s->job[r].rejected && !s->job[r].aborted)
 			s->out->stuck = true;
 }
 
 /* --- set-up and results --- */
 
+static void batch_init(struct sim *s, struct inst *in, int64_t k)
+{
+	struct batch *b = &in->batch[k];
+	struct list *lists[] = {&b->running, &b->swapped, &b->joining, &b->held, &b->run, NULL};
+
+	b->in = in;
+	b->index = k;
+	b->wait_ns = -1;
+	for (struct list **l = lists; *l; l++)
+		(*l)->at = xcalloc((size_t)s->n, sizeof *(*l)->at);
+}
+
 static void inst_init(struct sim *s, int64_t i)
 {
 	const struct ref_config *c = s->cfg;
 	struct inst *in = &s->inst[i];
-	struct list *lists[] = {&in->waiting, &in->running, &in->swapped, &in->inbound,
-				&in->joining, &in->run,	    NULL};
 
 	in->decode_only = i >= c->instances;
 	in->prefill_only = c->disaggregated && !in->decode_only;
 	in->policy = in->decode_only ? &c->decode : &c->policy;
-	in->total = in->free = in->decode_only ? c->decode_blocks : c->blocks;
+	in->total = in->decode_only ? c->decode_blocks : c->blocks;
 	in->host_total = in->host_free = c->host_blocks;
-	in->wait_ns = -1;
-	in->inbound_end_ns = xcalloc((size_t)s->n, sizeof *in->inbound_end_ns);
-	for (struct list **l = lists; *l; l++)
-		(*l)->at = xcalloc((size_t)s->n, sizeof *(*l)->at);
+	in->pp = ref_max(1, in->decode_only ? c->decode_pp : c->pp);
+	CHECK(in->pp <= REF_PP_MAX && (in->pp == 1 || !c->async), "%lld batches",
+	      (long long)in->pp);
 	CHECK(in->policy->chunk == 0 || in->policy->chunk >= in->policy->seats, "chunk %lld",
 	      (long long)in->policy->chunk);
+	in->waiting.at = xcalloc((size_t)s->n, sizeof *in->waiting.at);
+	in->inbound.at = xcalloc((size_t)s->n, sizeof *in->inbound.at);
+	for (int64_t k = 0; k < in->pp; k++)
+		batch_init(s, in, k);
+	ref_pool_init(s, in);
 }
 
 static void inst_release(struct inst *in)
 {
+	for (int64_t k = 0; k < in->pp; k++) {
+		free(in->batch[k].running.at);
+		free(in->batch[k].swapped.at);
+		free(in->batch[k].joining.at);
+		free(in->batch[k].held.at);
+		free(in->batch[k].run.at);
+	}
 	free(in->waiting.at);
-	free(in->running.at);
-	free(in->swapped.at);
 	free(in->inbound.at);
-	free(in->joining.at);
-	free(in->run.at);
-	free(in->inbound_end_ns);
+	ref_pool_release(in);
 }
 
 /* Deliveries are every `stream` tokens, and the last one. */
@@ -275,6 +302,7 @@ static void outcome(struct sim *s, int64_t r)
 		.status = !j->arrived	? REF_NOT_ARRIVED
 			  : j->rejected ? REF_REJECTED
 			  : j->done	? REF_COMPLETED
+			  : j->aborted	? REF_ABORTED
 					: REF_UNFINISHED,
 		.arrive_ns = j->arrived ? j->arrive_ns : -1,
 		.s_ns = j->s_ns,
@@ -282,6 +310,7 @@ static void outcome(struct sim *s, int64_t r)
 		.c_ns = j->c_ns,
 		.output_tok = j->output,
 		.preemptions = j->preemptions,
+		.cached_tok = j->cached,
 		.instance = j->instance,
 		.decode_instance = j->decode_instance,
 		.token_ns = j->token_ns, /* now the outcome's */
@@ -296,7 +325,7 @@ static void outcome(struct sim *s, int64_t r)
 void reference_run(const struct ref_config *cfg, const struct ref_request *req, size_t n,
 		   struct ref_run *run)
 {
-	struct sim s = {.cfg = cfg, .n = (int64_t)n, .out = run};
+	struct sim s = {.cfg = cfg, .req = req, .n = (int64_t)n, .out = run};
 
 	*run = (struct ref_run){.n = n, .outcome = xcalloc(n, sizeof *run->outcome)};
 	s.job = xcalloc(n, sizeof *s.job);
@@ -307,13 +336,17 @@ void reference_run(const struct ref_config *cfg, const struct ref_request *req, 
 		job_init(cfg, &req[r], &s.job[r]);
 	for (int64_t i = 0; i < s.inst_n; i++)
 		inst_init(&s, i);
-	for (int64_t k = 0; k < cfg->closed_loop; k++)
-		release_next(&s);
+	for (size_t r = 0; r < n; r++)
+		job_link(&s, (int64_t)r);
+	for (; s.released < cfg->closed_loop && s.released < s.n; s.released++)
+		s.job[s.released].arrive_ns = 0;
 	loop(&s);
 	for (size_t r = 0; r < n; r++)
 		outcome(&s, (int64_t)r);
 	for (int64_t i = 0; i < s.inst_n; i++)
 		inst_release(&s.inst[i]);
+	for (size_t r = 0; r < n; r++)
+		free(s.job[r].block);
 	free(s.ready.at);
 	free(s.inst);
 	free(s.job);

@@ -1,5 +1,6 @@
 /* Random small cases, and a case in print. */
 #include "tests/reference_state.h"
+#include "tests/reference_text.h"
 
 #include <inttypes.h>
 
@@ -23,29 +24,64 @@ static double cost(gsl_rng *rng)
 	return costs[gsl_rng_uniform_int(rng, sizeof costs / sizeof *costs)];
 }
 
-static struct ref_policy random_policy(gsl_rng *rng, enum ref_kind kind)
+static void random_paged(gsl_rng *rng, struct ref_policy *p)
 {
 	static const double watermarks[] = {0, 0.01, 0.1, 0.2, 0.29, 0.5, 1};
-	struct ref_policy p = {.kind = kind, .seats = from_to(rng, 1, 6)};
+
+	p->chunk = one_in(rng, 2) ? from_to(rng, p->seats, p->seats + 12) : 0;
+	p->max_batched_tok = from_to(rng, 1, 50);
+	p->watermark = watermarks[gsl_rng_uniform_int(rng, 7)];
+	p->swap = one_in(rng, 3);
+	p->prefix = !p->swap && one_in(rng, 2);
+	if (p->chunk > 0)
+		return;
+	p->mixed = one_in(rng, 3);
+	if (one_in(rng, 4))
+		p->max_paddings = from_to(rng, 0, 12);
+}
+
+static struct ref_policy random_policy(gsl_rng *rng, enum ref_kind kind)
+{
+	static const double errors[] = {0, 0, 0.1, 0.5, 1};
+	struct ref_policy p = {.kind = kind, .seats = from_to(rng, 1, 6), .max_paddings = -1};
 
 	if (kind == REF_STATIC) {
 		p.wait_ns = one_in(rng, 2) ? 0 : from_to(rng, 1, 60);
 		p.reply_batch = one_in(rng, 3);
 	} else if (kind == REF_CONTINUOUS) {
 		p.reserve = (enum ref_reserve)from_to(rng, REF_MAX, REF_ORACLE);
+		p.buddy = one_in(rng, 3);
 	} else {
-		p.chunk = one_in(rng, 2) ? from_to(rng, p.seats, p.seats + 12) : 0;
-		p.max_batched_tok = from_to(rng, 1, 50);
-		p.watermark = watermarks[gsl_rng_uniform_int(rng, 7)];
-		p.swap = one_in(rng, 3);
+		random_paged(rng, &p);
+		p.order = one_in(rng, 2) ? (enum ref_order)from_to(rng, REF_FCFS, REF_PRIORITY)
+					 : REF_FCFS;
+		p.predict_error = errors[gsl_rng_uniform_int(rng, 5)];
 	}
 	return p;
 }
 
-static void random_requests(gsl_rng *rng, struct ref_request *q, size_t n)
+/* --- requests --- */
+
+/* The first ids of an earlier request, and then others: equal ids have the same before them. */
+static void random_hashes(gsl_rng *rng, int64_t block, struct ref_request *q, size_t r)
+{
+	const struct ref_request *from = &q[r > 0 ? from_to(rng, 0, (int64_t)r - 1) : 0];
+	int64_t ids = one_in(rng, 2) ? q[r].prompt_tok / block : ref_ceil(q[r].prompt_tok, block);
+	int64_t shared = r == 0 ? 0 : from_to(rng, 0, from->hash_n);
+
+	if (r > 0 && one_in(rng, 2))
+		shared = from->hash_n;
+	q[r].hash_n = ref_min(ids, REF_HASHES);
+	for (int64_t k = 0; k < q[r].hash_n; k++)
+		q[r].hash[k] = k < shared ? from->hash[k] : 1000 * (r + 1) + (uint64_t)k;
+}
+
+static void random_requests(gsl_rng *rng, int64_t hash_block, bool sessions, struct ref_request *q,
+			    size_t n)
 {
 	int64_t prompts = one_in(rng, 4) ? 40 : 12, outputs = one_in(rng, 4) ? 30 : 9;
 	int64_t gap = one_in(rng, 3) ? 2 : one_in(rng, 2) ? 15 : 80, at = 0;
+	bool seen[4] = {false};
 
 	for (size_t r = 0; r < n; r++) {
 		if (r > 0 && !one_in(rng, 3))
@@ -55,8 +91,23 @@ static void random_requests(gsl_rng *rng, struct ref_request *q, size_t n)
 			.prompt_tok = from_to(rng, 1, prompts),
 			.output_tok = one_in(rng, 6) ? 1 : from_to(rng, 1, outputs),
 			.max_tok = one_in(rng, 3) ? from_to(rng, 1, outputs + 8) : 0,
+			.priority = one_in(rng, 2) ? from_to(rng, -2, 2) : 0,
+			.session = sessions ? from_to(rng, 0, 3) : 0,
+			.think_ns = -1,
 		};
+		if (q[r].session > 0 && seen[q[r].session])
+			q[r].think_ns = one_in(rng, 2) ? 0 : from_to(rng, 0, 40);
+		seen[q[r].session] = true;
+		if (hash_block > 0 && !one_in(rng, 6))
+			random_hashes(rng, hash_block, q, r);
 	}
+}
+
+/* --- configurations --- */
+
+static int64_t blocks_of(const struct ref_config *c, int64_t slots)
+{
+	return ref_blocks(&(struct sim){.cfg = c}, slots);
 }
 
 /* A pool for most of the requests, or for the largest and a little more. */
@@ -66,8 +117,7 @@ static int64_t random_pool(gsl_rng *rng, const struct ref_config *c, const struc
 	int64_t largest = 1;
 
 	for (size_t r = 0; r < n; r++)
-		largest = ref_max(largest,
-				  ref_ceil(q[r].prompt_tok + q[r].output_tok - 1, c->block_tok));
+		largest = ref_max(largest, blocks_of(c, q[r].prompt_tok + q[r].output_tok - 1));
 	if (one_in(rng, 6))
 		return ref_max(1, largest - from_to(rng, 1, 3));
 	return largest + (one_in(rng, 4) ? from_to(rng, 0, 4 * largest) : from_to(rng, 0, 3));
@@ -85,6 +135,9 @@ static void random_bounds(gsl_rng *rng, struct ref_config *c, size_t n)
 	c->horizon_ns = one_in(rng, 6) ? from_to(rng, 0, 300) : -1;
 	c->closed_loop = one_in(rng, 5) ? from_to(rng, 1, (int64_t)n + 1) : 0;
 	c->stream = one_in(rng, 5) ? from_to(rng, 2, 7) : 1;
+	c->queue_limit = one_in(rng, 6) ? from_to(rng, 1, 4) : 0;
+	c->timeout_ns = one_in(rng, 5) ? from_to(rng, 1, one_in(rng, 2) ? 60 : 400) : 0;
+	c->sessions_open = one_in(rng, 6);
 }
 
 static void random_split(gsl_rng *rng, struct ref_config *c, const struct ref_request *q, size_t n)
@@ -94,9 +147,45 @@ static void random_split(gsl_rng *rng, struct ref_config *c, const struct ref_re
 	c->instances = from_to(rng, 1, 3);
 	c->decode = random_policy(rng, REF_PAGED);
 	c->decode.swap = true;
+	c->decode.prefix = false;
 	c->decode_instances = from_to(rng, 1, 3);
 	c->decode_blocks = random_pool(rng, c, q, n);
+	c->decode_pp = c->async || !one_in(rng, 4) ? 1 : from_to(rng, 2, 4);
 	c->latency_ns = cost(rng);
+	c->ttft_decode = one_in(rng, 3);
+}
+
+static void random_hardware(gsl_rng *rng, struct ref_config *c)
+{
+	static const double hosts[] = {0, 0.001, 0.0105, 0.003, 0.25, 1.2345};
+
+	if (one_in(rng, 3)) {
+		c->host_us = hosts[gsl_rng_uniform_int(rng, 6)];
+		c->host_seq_us = one_in(rng, 2) ? hosts[gsl_rng_uniform_int(rng, 6)] : 0;
+	}
+	c->async = one_in(rng, 4);
+	c->pp = c->async || !one_in(rng, 4) ? 1 : from_to(rng, 2, 4);
+	c->window_share = 1;
+	if (one_in(rng, 5)) {
+		c->window_tok = from_to(rng, 1, 12);
+		c->window_share = from_to(rng, 1, 3);
+		c->window_only = one_in(rng, 3);
+		c->window_tok_ns = cost(rng);
+		c->window_token_bytes = from_to(rng, 0, 3);
+	}
+}
+
+/* 0: the trace has none; else a multiple of the block, or a part of it. */
+static int64_t random_hash_block(gsl_rng *rng, int64_t block_tok)
+{
+	int64_t h = from_to(rng, 1, 3) * block_tok;
+
+	if (one_in(rng, 8))
+		return 0;
+	if (one_in(rng, 4))
+		for (h = block_tok / 2; h > 1 && block_tok % h != 0;)
+			h--;
+	return ref_max(1, h);
 }
 
 void reference_random_case(gsl_rng *rng, enum ref_kind kind, struct ref_config *c,
@@ -106,7 +195,6 @@ void reference_random_case(gsl_rng *rng, enum ref_kind kind, struct ref_config *
 
 	*n = (size_t)from_to(rng, 1, one_in(rng, 5) ? 25 : 8);
 	*req = xcalloc(*n, sizeof **req);
-	random_requests(rng, *req, *n);
 	*c = (struct ref_config){
 		.instances = one_in(rng, 3) ? from_to(rng, 2, 3) : 1,
 		.router = one_in(rng, 2) ? REF_ROUND_ROBIN : REF_LEAST_OUTSTANDING,
@@ -119,74 +207,92 @@ void reference_random_case(gsl_rng *rng, enum ref_kind kind, struct ref_config *
 		.pcie_bytes_s = speeds[gsl_rng_uniform_int(rng, 5)],
 		.link_bytes_s = speeds[gsl_rng_uniform_int(rng, 5)],
 		.host_blocks = from_to(rng, 0, 12),
+		.seed = (uint64_t)from_to(rng, 0, 5),
 		.keep_steps = true,
 	};
+	c->hash_block = random_hash_block(rng, c->block_tok);
+	random_hardware(rng, c);
+	random_requests(rng, c->hash_block, one_in(rng, 4), *req, *n);
 	c->blocks = random_pool(rng, c, *req, *n);
 	random_bounds(rng, c, *n);
+	c->decode = ref_plain().decode;
+	c->decode_blocks = c->decode_instances = c->decode_pp = 1;
 	if (kind == REF_DISAGGREGATED)
 		random_split(rng, c, *req, *n);
 	else
 		c->policy = random_policy(rng, kind);
+	ref_level(c, *req, *n);
+}
+
+/* --- what excludes each other --- */
+
+static void level_policy(struct ref_policy *p)
+{
+	if (p->chunk > 0)
+		p->chunk = ref_max(p->chunk, p->seats);
+	if (p->kind != REF_PAGED || p->chunk > 0) {
+		p->mixed = false;
+		p->max_paddings = -1;
+	}
+	if (p->kind != REF_PAGED) {
+		p->prefix = p->swap = false;
+		p->order = REF_FCFS;
+		p->chunk = 0;
+	}
+	if (p->kind != REF_CONTINUOUS)
+		p->buddy = false;
+	if (p->swap)
+		p->prefix = false;
+}
+
+void ref_level(struct ref_config *c, struct ref_request *q, size_t n)
+{
+	bool first[8];
+
+	for (int k = 0; k < 8; k++)
+		first[k] = true;
+	level_policy(&c->policy);
+	level_policy(&c->decode);
+	c->decode.kind = REF_PAGED;
+	c->decode.swap = true;
+	c->decode.prefix = false;
+	if (c->async)
+		c->pp = c->decode_pp = 1;
+	if (c->window_tok > 0)
+		c->policy.prefix = false;
+	if (c->hash_block > 0 && c->hash_block % c->block_tok != 0 &&
+	    c->block_tok % c->hash_block != 0)
+		c->hash_block = c->block_tok;
+	for (size_t r = 0; r < n; r++) {
+		q[r].hash_n =
+			c->hash_block == 0
+				? 0
+				: ref_min(q[r].hash_n, ref_ceil(q[r].prompt_tok, c->hash_block));
+		q[r].session = ref_min(q[r].session, 7);
+		if (q[r].session == 0 || first[q[r].session])
+			q[r].think_ns = -1;
+		else
+			q[r].think_ns = ref_max(0, q[r].think_ns);
+		first[q[r].session] = false;
+		if (r > 0)
+			q[r].arrive_ns = ref_max(q[r].arrive_ns, q[r - 1].arrive_ns);
+	}
+	q[0].arrive_ns = 0;
 }
 
 /* --- in print --- */
 
-static void print_policy(FILE *out, const char *what, const struct ref_policy *p)
-{
-	static const char *const reserves[] = {"max", "pow2", "oracle"};
-
-	fprintf(out, "%s=", what);
-	if (p->kind == REF_STATIC)
-		fprintf(out, "static:size=%" PRId64 ",wait_ns=%" PRId64 ",reply=%s", p->seats,
-			p->wait_ns, p->reply_batch ? "batch" : "request");
-	else if (p->kind == REF_CONTINUOUS)
-		fprintf(out, "continuous:max_seqs=%" PRId64 ",reserve=%s", p->seats,
-			reserves[p->reserve]);
-	else
-		fprintf(out,
-			"paged:max_seqs=%" PRId64 ",chunk=%" PRId64 ",max_batched_tokens=%" PRId64
-			",watermark=%g,preempt=%s",
-			p->seats, p->chunk, p->max_batched_tok, p->watermark,
-			p->swap ? "swap" : "recompute");
-}
-
-static void print_config(FILE *out, const struct ref_config *c)
-{
-	static const char *const rules[] = {"model", "output", "N"};
-
-	print_policy(out, "policy", &c->policy);
-	fprintf(out, " instances=%" PRId64 " router=%s blocks=%" PRId64 " block=%" PRId64,
-		c->instances, c->router == REF_ROUND_ROBIN ? "round-robin" : "least-outstanding",
-		c->blocks, c->block_tok);
-	fprintf(out, " fixed:%.17g,%.17g,%.17g,%.17g", c->step_ns, c->prefill_tok_ns,
-		c->decode_seq_ns, c->ctx_tok_ns);
-	fprintf(out, " token_bytes=%" PRId64 " pcie_bytes_s=%g host_blocks=%" PRId64,
-		c->kv_token_bytes, c->pcie_bytes_s, c->host_blocks);
-	if (c->disaggregated) {
-		print_policy(out, " decode", &c->decode);
-		fprintf(out,
-			" decode_instances=%" PRId64 " decode_blocks=%" PRId64
-			" latency_ns=%.17g link_bytes_s=%g",
-			c->decode_instances, c->decode_blocks, c->latency_ns, c->link_bytes_s);
-	}
-	fprintf(out,
-		" context=%" PRId64 " max_tokens=%s(%" PRId64 ") max_model_len=%" PRId64 "%s"
-		" horizon_ns=%" PRId64 " closed_loop=%" PRId64 " stream=%" PRId64 "\n",
-		c->model_context, rules[c->max_tok_rule], c->max_tok, c->max_model_len,
-		c->truncate ? "(truncate)" : "(reject)", c->horizon_ns, c->closed_loop, c->stream);
-}
-
 static void print_outcome(FILE *out, const struct ref_outcome *o)
 {
-	static const char *const statuses[] = {"completed", "rejected", "unfinished",
+	static const char *const statuses[] = {"completed", "rejected", "unfinished", "aborted",
 					       "not arrived"};
 
 	fprintf(out,
 		" -> %s arrive=%" PRId64 " s=%" PRId64 " f=%" PRId64 " c=%" PRId64
-		" preempted=%" PRId64 " instance=%" PRId64 "/%" PRId64 " maxgap=%" PRId64
-		" tokens=",
+		" preempted=%" PRId64 " cached=%" PRId64 " instance=%" PRId64 "/%" PRId64
+		" maxgap=%" PRId64 " tokens=",
 		statuses[o->status], o->arrive_ns, o->s_ns, o->f_ns, o->c_ns, o->preemptions,
-		o->instance, o->decode_instance, o->max_gap_ns);
+		o->cached_tok, o->instance, o->decode_instance, o->max_gap_ns);
 	for (int64_t k = 0; k < o->tokens; k++)
 		fprintf(out, "%s%" PRId64, k > 0 ? "," : "", o->token_ns[k]);
 }
@@ -194,14 +300,20 @@ static void print_outcome(FILE *out, const struct ref_outcome *o)
 void reference_print_case(FILE *out, const struct ref_config *cfg, const struct ref_request *req,
 			  size_t n, const struct ref_run *run)
 {
-	print_config(out, cfg);
-	for (size_t r = 0; r < n; r++) {
-		fprintf(out,
-			"  %zu: arrive=%" PRId64 " prompt=%" PRId64 " output=%" PRId64
-			" max_tok=%" PRId64,
-			r, req[r].arrive_ns, req[r].prompt_tok, req[r].output_tok, req[r].max_tok);
-		if (run)
-			print_outcome(out, &run->outcome[r]);
+	ref_print_line(out, cfg, req, n);
+	fputc('\n', out);
+	for (size_t r = 0; run && r < n; r++) {
+		fprintf(out, "  %zu:", r);
+		print_outcome(out, &run->outcome[r]);
 		fputc('\n', out);
+	}
+	for (size_t i = 0; run && i < run->step_n && i < 60; i++) {
+		const struct ref_step *t = &run->step[i];
+
+		fprintf(out,
+			"  step %" PRId64 ".%" PRId64 " [%" PRId64 ", %" PRId64 "] prefill=%" PRId64
+			" decode=%" PRId64 " ctx=%" PRId64 " blocks=%" PRId64 "\n",
+			t->instance, t->batch, t->start_ns, t->end_ns, t->prefill_tok,
+			t->decode_seq, t->ctx, t->blocks_used);
 	}
 }

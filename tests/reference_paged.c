@@ -3,190 +3,221 @@
 
 #include <math.h>
 
-static int64_t partial(const struct sim *s, const struct inst *in)
+static int64_t partial(const struct sim *s, const struct batch *b)
 {
 	int64_t found = -1;
 
-	for (int64_t i = 0; i < in->running.n; i++) {
-		const struct job *j = &s->job[in->running.at[i]];
+	for (int64_t i = 0; i < b->running.n; i++) {
+		const struct job *j = &s->job[b->running.at[i]];
 
 		if (j->prefilled == j->seq)
 			continue;
 		CHECK(found < 0, "requests %lld and %lld are both partly prefilled",
-		      (long long)found, (long long)in->running.at[i]);
-		found = in->running.at[i];
+		      (long long)found, (long long)b->running.at[i]);
+		found = b->running.at[i];
 	}
 	return found;
 }
 
-static void insert_by_admission(const struct sim *s, struct list *l, int64_t r)
-{
-	int64_t at = 0;
-
-	while (at < l->n && s->job[l->at[at]].order < s->job[r].order)
-		at++;
-	ref_insert(l, at, r);
-}
-
 /* A request that is partly prefilled has no next token to come back for: it is always recomputed.
  */
-static void preempt(struct sim *s, struct inst *in, int64_t r)
+static void preempt(struct sim *s, struct batch *b, int64_t r)
 {
+	struct inst *in = b->in;
 	struct job *j = &s->job[r];
 	bool swap = in->policy->swap && j->prefilled == j->seq && j->blocks <= in->host_free;
 
 	CHECK(!j->decodes && j->add == 0, "request %lld is in this step already", (long long)r);
 	j->preemptions++;
-	in->free += j->blocks;
-	ref_remove(&in->running, r);
+	ref_remove(&b->running, r);
+	ref_free(s, in, j, j->blocks);
+	if (in->pp > 1)
+		ref_all_due(in);
 	if (swap) {
 		s->out->swaps++;
 		in->host_free -= j->blocks;
 		j->host = j->blocks;
-		in->moved_blocks += j->blocks;
-		insert_by_admission(s, &in->swapped, r);
+		b->moved_blocks += j->blocks;
+		ref_insert_by_admission(s, &b->swapped, r);
 	} else {
 		j->seq = j->prompt + j->got;
 		j->prefilled = 0;
 		j->recomputed = true;
-		ref_insert(&in->waiting, 0, r);
 		j->place = -1;
+		ref_queue_preempted(s, in, r);
 	}
 	j->blocks = 0;
 }
 
 /* Preempts the last admitted until all that are prefilled can decode. Returns whether it had to. */
-static bool make_room(struct sim *s, struct inst *in)
+static bool make_room(struct sim *s, struct batch *b)
 {
 	bool preempted = false;
 
-	while (ref_decode_need(s, in) > in->free) {
-		preempt(s, in, in->running.at[in->running.n - 1]);
+	while (ref_decode_need(s, b) > b->in->free) {
+		preempt(s, b, b->running.at[b->running.n - 1]);
 		preempted = true;
 	}
 	return preempted;
 }
 
 /* Swapped requests come back, oldest admission first, and decode in this step. */
-static void bring_back(struct sim *s, struct inst *in, int64_t *budget)
+static void bring_back(struct sim *s, struct batch *b, int64_t *budget)
 {
-	while (in->swapped.n > 0 && ref_seats_used(in) < in->policy->seats && *budget > 0) {
-		int64_t r = in->swapped.at[0];
+	struct inst *in = b->in;
+
+	while (b->swapped.n > 0 && ref_seats_used(s, b) < in->policy->seats && *budget > 0) {
+		int64_t r = b->swapped.at[0];
 		struct job *j = &s->job[r];
 		int64_t need = ref_blocks(s, j->prompt + j->got);
 
 		if (need > in->free)
 			return;
-		ref_remove(&in->swapped, r);
-		insert_by_admission(s, &in->running, r);
+		ref_remove(&b->swapped, r);
+		ref_insert_by_admission(s, &b->running, r);
 		in->host_free += j->host;
-		in->moved_blocks += j->host;
+		b->moved_blocks += j->host;
 		j->host = 0;
-		ref_take(in, j, need);
-		ref_decode(in, j, j->prompt + j->got);
+		ref_take(s, in, j, need);
+		ref_decode(s, b, j, j->prompt + j->got);
 		--*budget;
 	}
 }
 
-/* --- chunk=0 --- */
-
-static bool can_admit(const struct sim *s, const struct inst *in, bool admitted)
+/* Free blocks that an admission needs. */
+static int64_t admission_need(const struct sim *s, const struct inst *in, int64_t r)
 {
-	const struct job *j = &s->job[in->waiting.at[0]];
-	int64_t after = in->free - ref_blocks(s, j->seq);
-	int64_t spare = (int64_t)floor(in->policy->watermark * (double)in->total);
+	int64_t held;
 
-	if (ref_seats_used(in) >= in->policy->seats)
-		return false;
-	if (admitted && in->prefill_tok + j->seq > in->policy->max_batched_tok)
-		return false;
-	if (in->running.n == 0 && !admitted)
-		spare = 0;
-	return after >= spare;
+	ref_prefix_find(s, in, r, &held);
+	return ref_blocks(s, s->job[r].seq) - held;
 }
 
-static void plan_whole(struct sim *s, struct inst *in)
+/* Prompt tokens into this step, and blocks for them. */
+static void prefill(struct sim *s, struct batch *b, int64_t r, int64_t tok)
 {
-	bool admitted = false;
-	int64_t no_budget = INT64_MAX;
+	struct job *j = &s->job[r];
 
-	while (in->swapped.n == 0 && in->waiting.n > 0 && can_admit(s, in, admitted)) {
-		struct job *j = &s->job[in->waiting.at[0]];
+	ref_take(s, b->in, j, ref_blocks(s, j->prefilled + tok) - j->blocks);
+	ref_add(b, j, tok);
+	ref_prefix_know(s, b->in, r);
+}
 
-		ref_admit(s, in);
-		ref_take(in, j, ref_blocks(s, j->seq));
-		ref_add(in, j, j->seq);
-		admitted = true;
+/* --- chunk=0 --- */
+
+/* Whether so many prompt tokens more fit into this step; what comes first always does. */
+static bool fits_step(const struct batch *b, int64_t tok)
+{
+	const struct ref_policy *p = b->in->policy;
+	int64_t product = (b->prefill_seq + 1) * ref_max(b->longest, tok);
+
+	if (b->prefill_seq == 0)
+		return true;
+	if (p->max_paddings < 0)
+		return b->prefill_tok + b->decode_seq + tok <= p->max_batched_tok;
+	return product + b->decode_seq <= p->max_batched_tok &&
+	       product - (b->prefill_tok + tok) <= p->max_paddings;
+}
+
+static bool can_admit(struct sim *s, struct batch *b, int64_t r)
+{
+	const struct inst *in = b->in;
+	int64_t after = in->free - admission_need(s, in, r), held;
+	int64_t spare = (int64_t)floor(in->policy->watermark * (double)in->total);
+	int64_t rest = s->job[r].seq - ref_prefix_find(s, in, r, &held) * s->cfg->block_tok;
+	bool first = true; /* those admitted in this step run */
+
+	for (int64_t k = 0; k < in->pp; k++)
+		first = first && in->batch[k].running.n == 0;
+
+	return ref_may_admit(s, b) && fits_step(b, rest) && after >= (first ? 0 : spare);
+}
+
+static void admit_whole(struct sim *s, struct batch *b)
+{
+	for (int64_t r; b->swapped.n == 0 && (r = ref_seen(s, b, 0)) >= 0 && can_admit(s, b, r);) {
+		ref_admit(s, b, r);
+		prefill(s, b, r, s->job[r].seq - s->job[r].prefilled);
 	}
-	if (admitted)
+	s->out->seen.mixed_steps += b->prefill_seq > 0 && b->decode_seq > 0;
+	if (b->in->policy->max_paddings < 0 || b->prefill_seq == 0)
 		return;
-	if (make_room(s, in)) {
-		ref_decode_all(s, in);
-	} else {
-		ref_decode_all(s, in);
-		bring_back(s, in, &no_budget);
-	}
+	s->out->seen.paddings += b->prefill_tok < b->prefill_seq * b->longest;
+	b->prefill_tok = b->prefill_seq * b->longest;
+}
+
+static void plan_whole(struct sim *s, struct batch *b)
+{
+	int64_t no_budget = INT64_MAX;
+	bool preempted;
+
+	if (!b->in->policy->mixed)
+		admit_whole(s, b);
+	if (b->prefill_seq > 0)
+		return;
+	preempted = make_room(s, b);
+	ref_decode_all(s, b);
+	if (preempted)
+		return;
+	bring_back(s, b, &no_budget);
+	if (b->in->policy->mixed)
+		admit_whole(s, b);
 }
 
 /* --- chunk=N --- */
 
-static void add_chunk(const struct sim *s, struct inst *in, struct job *j, int64_t *budget)
-{
-	int64_t tok = ref_min(j->seq - j->prefilled, *budget);
-
-	ref_take(in, j, ref_blocks(s, j->prefilled + tok) - j->blocks);
-	ref_add(in, j, tok);
-	*budget -= tok;
-}
-
 /* The next chunk of the partial request, or its preemption. */
-static bool go_on_with(struct sim *s, struct inst *in, int64_t r, int64_t *budget)
+static bool go_on_with(struct sim *s, struct batch *b, int64_t r, int64_t *budget)
 {
 	struct job *j = &s->job[r];
 	int64_t tok = ref_min(j->seq - j->prefilled, *budget);
 
 	CHECK(tok > 0, "no budget for request %lld", (long long)r);
-	if (ref_blocks(s, j->prefilled + tok) - j->blocks > in->free) {
-		preempt(s, in, r);
+	if (ref_blocks(s, j->prefilled + tok) - j->blocks > b->in->free) {
+		preempt(s, b, r);
 		return true;
 	}
-	add_chunk(s, in, j, budget);
+	prefill(s, b, r, tok);
+	*budget -= tok;
 	return false;
 }
 
-static void admit_chunks(struct sim *s, struct inst *in, int64_t *budget)
+static void admit_chunks(struct sim *s, struct batch *b, int64_t *budget)
 {
-	while (in->waiting.n > 0 && ref_seats_used(in) < in->policy->seats && *budget > 0) {
-		struct job *j = &s->job[in->waiting.at[0]];
+	for (int64_t r; *budget > 0 && (r = ref_seen(s, b, 0)) >= 0 && ref_may_admit(s, b);) {
+		struct job *j = &s->job[r];
+		int64_t tok;
 
-		if (ref_blocks(s, j->seq) > in->free)
+		if (admission_need(s, b->in, r) > b->in->free)
 			return;
-		ref_admit(s, in);
-		add_chunk(s, in, j, budget);
+		ref_admit(s, b, r);
+		tok = ref_min(j->seq - j->prefilled, *budget);
+		prefill(s, b, r, tok);
+		*budget -= tok;
 	}
 }
 
-static void plan_chunked(struct sim *s, struct inst *in)
+static void plan_chunked(struct sim *s, struct batch *b)
 {
-	int64_t budget = in->policy->chunk, rest;
-	bool preempted = make_room(s, in);
+	int64_t budget = b->in->policy->chunk, rest;
+	bool preempted = make_room(s, b);
 
-	rest = partial(s, in);
-	ref_decode_all(s, in);
-	budget -= in->decode_seq;
-	if (rest >= 0 && go_on_with(s, in, rest, &budget))
+	rest = partial(s, b);
+	ref_decode_all(s, b);
+	budget -= b->decode_seq;
+	if (rest >= 0 && go_on_with(s, b, rest, &budget))
 		preempted = true;
 	if (preempted)
 		return;
-	bring_back(s, in, &budget);
-	if (in->swapped.n == 0)
-		admit_chunks(s, in, &budget);
+	bring_back(s, b, &budget);
+	if (b->swapped.n == 0)
+		admit_chunks(s, b, &budget);
 }
 
-void ref_plan_paged(struct sim *s, struct inst *in)
+void ref_plan_paged(struct sim *s, struct batch *b)
 {
-	if (in->policy->chunk == 0)
-		plan_whole(s, in);
+	if (b->in->policy->chunk == 0)
+		plan_whole(s, b);
 	else
-		plan_chunked(s, in);
+		plan_chunked(s, b);
 }

@@ -3,160 +3,211 @@
 
 #include <math.h>
 
-static bool same_as_run(const struct inst *in)
+/* --- cost --- */
+
+static double host_ns(const struct sim *s, const struct batch *b)
 {
-	if (in->run.n == 0 || in->run.n != in->running.n || in->run_step == 1 << 20)
+	return (s->cfg->host_us + s->cfg->host_seq_us * (double)(b->prefill_seq + b->decode_seq)) *
+	       1000;
+}
+
+static double device_ns(const struct sim *s, const struct batch *b)
+{
+	const struct ref_config *c = s->cfg;
+	double cost = c->step_ns + c->prefill_tok_ns * (double)b->prefill_tok;
+
+	cost = cost + c->decode_seq_ns * (double)b->decode_seq;
+	cost = cost + c->ctx_tok_ns * (double)b->ctx;
+	return cost + c->window_tok_ns * (double)b->window_ctx;
+}
+
+static bool host_is_slower(const struct sim *s, const struct batch *b)
+{
+	return s->cfg->async && device_ns(s, b) < host_ns(s, b);
+}
+
+static double single_ns(struct sim *s, const struct batch *b)
+{
+	const struct ref_config *c = s->cfg;
+	double cost = device_ns(s, b), host = host_ns(s, b);
+
+	if (c->async)
+		cost = cost >= host ? cost : host;
+	else
+		cost = cost + host;
+	if (b->moved_blocks > 0)
+		cost += (double)(b->in->pp * b->moved_blocks * c->block_tok * c->kv_token_bytes) *
+			1e9 / c->pcie_bytes_s;
+	return cost;
+}
+
+/* The stages take it one after another, each in the order of the plans. */
+static int64_t staged_end(struct sim *s, struct batch *b)
+{
+	struct inst *in = b->in;
+	int64_t d = llround(single_ns(s, b) / (double)in->pp), at = s->now;
+
+	for (int64_t i = 0; i < in->pp; i++) {
+		s->out->seen.stage_waits += at < in->stage_end_ns[i];
+		at = ref_max(at, in->stage_end_ns[i]) + d;
+		in->stage_end_ns[i] = at;
+	}
+	return at;
+}
+
+static bool same_as_run(const struct sim *s, const struct batch *b)
+{
+	if (b->run.n == 0 || b->run.n != b->running.n || b->run_step == 1 << 20)
 		return false;
-	for (int64_t i = 0; i < in->run.n; i++)
-		if (in->run.at[i] != in->running.at[i])
+	for (int64_t i = 0; i < b->run.n; i++)
+		if (b->run.at[i] != b->running.at[i])
 			return false;
-	return true;
+	return b->below == b->run_below && host_is_slower(s, b) == b->run_host;
 }
 
 /* The end of a pure decode step: the j-th of its run. */
-static int64_t decode_end(struct sim *s, struct inst *in)
+static int64_t decode_end(struct sim *s, struct batch *b)
 {
 	const struct ref_config *c = s->cfg;
-	double fixed = c->step_ns + c->decode_seq_ns * (double)in->decode_seq;
-	int64_t k, sum;
+	double fixed = c->step_ns + c->decode_seq_ns * (double)b->decode_seq;
+	int64_t k, pairs, sum, window_sum;
 
-	if (!same_as_run(in)) {
-		in->run.n = 0;
-		for (int64_t i = 0; i < in->running.n; i++)
-			ref_push(&in->run, in->running.at[i]);
-		in->run_start_ns = s->now;
-		in->run_step = 0;
-		in->run_ctx = in->ctx;
+	if (!same_as_run(s, b)) {
+		s->out->seen.window_turns += b->run.n > 0 && b->below != b->run_below;
+		b->run.n = 0;
+		for (int64_t i = 0; i < b->running.n; i++)
+			ref_push(&b->run, b->running.at[i]);
+		b->run_start_ns = s->now;
+		b->run_step = 0;
+		b->run_ctx = b->ctx;
+		b->run_window_ctx = b->window_ctx;
+		b->run_below = b->below;
+		b->run_host = host_is_slower(s, b);
 	}
-	k = ++in->run_step;
-	sum = k * in->run_ctx + in->decode_seq * (k * (k - 1) / 2);
-	return in->run_start_ns + llround((double)k * fixed + c->ctx_tok_ns * (double)sum);
+	k = ++b->run_step;
+	pairs = k * (k - 1) / 2;
+	sum = k * b->run_ctx + b->decode_seq * pairs;
+	window_sum = k * b->run_window_ctx + b->run_below * pairs;
+	if (b->run_host)
+		return b->run_start_ns + llround((double)k * host_ns(s, b));
+	if (!c->async)
+		fixed += host_ns(s, b);
+	return b->run_start_ns + llround((double)k * fixed + c->ctx_tok_ns * (double)sum +
+					 c->window_tok_ns * (double)window_sum);
 }
 
-static int64_t single_end(struct sim *s, struct inst *in)
-{
-	const struct ref_config *c = s->cfg;
-	double cost = c->step_ns + c->prefill_tok_ns * (double)in->prefill_tok;
-
-	cost = cost + c->decode_seq_ns * (double)in->decode_seq;
-	cost = cost + c->ctx_tok_ns * (double)in->ctx;
-	if (in->moved_blocks > 0)
-		cost += (double)(in->moved_blocks * c->block_tok * c->kv_token_bytes) * 1e9 /
-			c->pcie_bytes_s;
-	in->run.n = 0;
-	return s->now + llround(cost);
-}
+/* --- a step starts --- */
 
 /* No step is over its budget, and a pure decode is one of all that run. */
-static void check_step(const struct sim *s, const struct inst *in)
+static void check_step(const struct sim *s, const struct batch *b)
 {
-	const struct ref_policy *p = in->policy;
+	const struct ref_policy *p = b->in->policy;
 	int64_t prompts = 0;
 
-	for (int64_t i = 0; i < in->running.n; i++)
-		prompts += s->job[in->running.at[i]].add > 0;
+	for (int64_t i = 0; i < b->running.n; i++)
+		prompts += s->job[b->running.at[i]].add > 0;
+	CHECK(prompts == b->prefill_seq, "%lld prompts, not %lld", (long long)prompts,
+	      (long long)b->prefill_seq);
 	if (p->kind == REF_PAGED && p->chunk > 0)
-		CHECK(in->prefill_tok + in->decode_seq <= p->chunk, "%lld + %lld tokens of %lld",
-		      (long long)in->prefill_tok, (long long)in->decode_seq, (long long)p->chunk);
+		CHECK(b->prefill_tok + b->decode_seq <= p->chunk, "%lld + %lld tokens of %lld",
+		      (long long)b->prefill_tok, (long long)b->decode_seq, (long long)p->chunk);
 	if (p->kind == REF_PAGED && p->chunk == 0)
-		CHECK(prompts <= 1 || in->prefill_tok <= p->max_batched_tok, "%lld tokens of %lld",
-		      (long long)in->prefill_tok, (long long)p->max_batched_tok);
-	if (p->kind == REF_PAGED && p->chunk == 0)
-		CHECK(in->prefill_tok == 0 || in->decode_seq == 0, "%lld decodes with a prefill",
-		      (long long)in->decode_seq);
-	if (in->prefill_tok == 0)
-		CHECK(in->decode_seq == in->running.n, "%lld of %lld decode",
-		      (long long)in->decode_seq, (long long)in->running.n);
+		CHECK(prompts <= 1 || b->prefill_tok + b->decode_seq <= p->max_batched_tok,
+		      "%lld tokens of %lld", (long long)b->prefill_tok,
+		      (long long)p->max_batched_tok);
+	if (p->kind == REF_PAGED && p->chunk == 0 && !p->mixed)
+		CHECK(b->prefill_tok == 0 || b->decode_seq == 0, "%lld decodes with a prefill",
+		      (long long)b->decode_seq);
+	if (b->prefill_tok == 0)
+		CHECK(b->decode_seq == b->running.n, "%lld of %lld decode",
+		      (long long)b->decode_seq, (long long)b->running.n);
 }
 
-static void step_start(struct sim *s, struct inst *in)
+static void step_start(struct sim *s, struct batch *b)
 {
-	if (in->prefill_tok == 0 && in->decode_seq == 0) {
-		CHECK(in->running.n == 0, "%lld requests run, and nothing is planned",
-		      (long long)in->running.n);
-		in->run.n = 0;
+	if (b->prefill_tok == 0 && b->decode_seq == 0) {
+		CHECK(b->running.n == 0, "%lld requests run, and nothing is planned",
+		      (long long)b->running.n);
+		b->run.n = 0;
+		ref_free_held(s, b);
 		return; /* idle; blocks that were moved cost nothing, since no step is longer by it
 			 */
 	}
-	for (int64_t i = 0; i < in->running.n; i++) {
-		struct job *j = &s->job[in->running.at[i]];
+	for (int64_t i = 0; i < b->running.n; i++) {
+		struct job *j = &s->job[b->running.at[i]];
 
 		if (j->s_ns < 0 && j->add > 0)
 			j->s_ns = s->now;
 	}
-	check_step(s, in);
-	in->busy = true;
+	check_step(s, b);
+	b->busy = true;
 	s->out->started++;
-	in->start_ns = s->now;
-	in->used = in->total - in->free;
-	if (in->prefill_tok == 0 && in->moved_blocks == 0) {
-		in->end_ns = decode_end(s, in);
-	} else {
-		in->end_ns = single_end(s, in);
-		in->due = true;
+	s->out->seen.host_steps += host_is_slower(s, b);
+	b->start_ns = s->now;
+	b->used = b->in->total - b->in->free;
+	if (b->prefill_tok > 0 || b->moved_blocks > 0) {
+		b->due = true;
+		b->run.n = 0;
+	}
+	if (b->in->pp > 1)
+		b->end_ns = staged_end(s, b);
+	else if (b->prefill_tok > 0 || b->moved_blocks > 0)
+		b->end_ns = s->now + llround(single_ns(s, b));
+	else
+		b->end_ns = decode_end(s, b);
+}
+
+static void step_clear(struct batch *b)
+{
+	b->prefill_tok = b->prefill_seq = b->longest = b->moved_blocks = 0;
+	b->decode_seq = b->ctx = b->window_ctx = b->below = 0;
+}
+
+/* What this plan did not see yet, the next one does. */
+static void see_all(struct sim *s, struct batch *b)
+{
+	for (int64_t i = 0; i < b->in->waiting.n; i++) {
+		struct job *j = &s->job[b->in->waiting.at[i]];
+
+		b->due = b->due || j->late;
+		s->out->seen.late_sights += j->late;
+		j->late = false;
 	}
 }
 
-static void step_clear(struct inst *in)
+static void plan(struct sim *s, struct batch *b)
 {
-	in->prefill_tok = in->decode_seq = in->ctx = in->moved_blocks = 0;
-}
-
-static void plan(struct sim *s, struct inst *in)
-{
-	in->due = false;
-	in->wait_ns = -1;
-	step_clear(in);
-	ref_join(s, in);
-	if (in->policy->kind == REF_STATIC)
-		ref_plan_static(s, in);
-	else if (in->policy->kind == REF_CONTINUOUS)
-		ref_plan_continuous(s, in);
+	b->due = false;
+	b->wait_ns = -1;
+	step_clear(b);
+	ref_join(s, b);
+	if (b->in->policy->kind == REF_STATIC)
+		ref_plan_static(s, b);
+	else if (b->in->policy->kind == REF_CONTINUOUS)
+		ref_plan_continuous(s, b);
 	else
-		ref_plan_paged(s, in);
+		ref_plan_paged(s, b);
+	see_all(s, b);
 }
 
 /* A step boundary: plan() if something was due, else the same decode step goes on. */
-void ref_boundary(struct sim *s, struct inst *in)
+void ref_boundary(struct sim *s, struct batch *b)
 {
-	bool wait_over = in->wait_ns >= 0 && in->wait_ns <= s->now;
+	bool wait_over = b->wait_ns >= 0 && b->wait_ns <= s->now;
 
-	if (s->cfg->plan_always || in->due || wait_over || ref_decode_need(s, in) > in->free) {
-		plan(s, in);
+	b->at_end = false;
+	if (s->cfg->plan_always || b->due || wait_over || ref_decode_need(s, b) > b->in->free) {
+		plan(s, b);
 	} else {
-		step_clear(in);
-		ref_decode_all(s, in);
+		step_clear(b);
+		ref_decode_all(s, b);
 	}
-	step_start(s, in);
+	step_start(s, b);
 }
 
-void ref_deliver(struct sim *s, struct inst *in, int64_t r)
-{
-	struct job *j = &s->job[r];
+/* --- a step ends --- */
 
-	CHECK(j->got < j->limit, "request %lld has %lld tokens", (long long)r, (long long)j->got);
-	j->token_ns[j->got++] = s->now;
-	in->due = in->due || j->got == j->limit;
-}
-
-void ref_leave(struct sim *s, struct inst *in, int64_t r)
-{
-	struct job *j = &s->job[r];
-
-	ref_remove(&in->running, r);
-	in->outstanding -= in->prefill_only;
-	if (j->got < j->output) { /* prefilled here, decoded elsewhere */
-		j->source = j->place;
-		j->kept = j->blocks;
-		ref_push(&s->ready, r);
-	} else {
-		in->free += j->blocks;
-	}
-	j->blocks = 0;
-	j->place = -1;
-}
-
-static void record_step(struct sim *s, const struct inst *in)
+static void record_step(struct sim *s, const struct batch *b)
 {
 	struct ref_run *out = s->out;
 
@@ -168,44 +219,62 @@ static void record_step(struct sim *s, const struct inst *in)
 		out->step = xrealloc(out->step, out->step_size * sizeof *out->step);
 	}
 	out->step[out->step_n++] = (struct ref_step){
-		.instance = in - s->inst,
-		.start_ns = in->start_ns,
-		.end_ns = in->end_ns,
-		.prefill_tok = in->prefill_tok,
-		.decode_seq = in->decode_seq,
-		.ctx = in->ctx,
-		.blocks_used = in->used,
+		.instance = b->in - s->inst,
+		.batch = b->index,
+		.start_ns = b->start_ns,
+		.end_ns = b->end_ns,
+		.prefill_tok = b->prefill_tok,
+		.decode_seq = b->decode_seq,
+		.ctx = b->ctx,
+		.window_ctx = b->window_ctx,
+		.blocks_used = b->used,
 	};
 }
 
-void ref_step_end(struct sim *s, struct inst *in)
+/* The running request at place i of the batch; whether it is still there. */
+static bool goes_on(struct sim *s, struct batch *b, int64_t i)
 {
-	record_step(s, in);
-	in->busy = false;
-	if (in->policy->kind == REF_STATIC) {
-		ref_static_step_end(s, in);
+	int64_t r = b->running.at[i];
+	struct job *j = &s->job[r];
+	bool token = j->decodes;
+
+	if (j->add > 0) {
+		j->prefilled += j->add;
+		s->out->recomputed_tok += j->recomputed ? j->add : 0;
+		token = j->prefilled == j->seq;
+	}
+	j->add = 0;
+	j->decodes = false;
+	if (token)
+		ref_deliver(s, b, r);
+	if (j->got == j->output) {
+		ref_leave(s, b, r);
+		ref_job_done(s, r);
+		return false;
+	}
+	if (j->doomed) {
+		ref_abort(s, r);
+		return false;
+	}
+	if (!ref_over(b, j))
+		return true;
+	ref_leave(s, b, r);
+	return false;
+}
+
+void ref_step_end(struct sim *s, struct batch *b)
+{
+	record_step(s, b);
+	b->busy = false;
+	b->at_end = true;
+	ref_free_held(s, b);
+	if (b->in->policy->kind == REF_STATIC) {
+		ref_static_step_end(s, b);
 		return;
 	}
-	for (int64_t i = 0; i < in->running.n;) {
-		int64_t r = in->running.at[i];
-		struct job *j = &s->job[r];
-		bool token = j->decodes;
-
-		if (j->add > 0) {
-			j->prefilled += j->add;
-			s->out->recomputed_tok += j->recomputed ? j->add : 0;
-			token = j->prefilled == j->seq;
-		}
-		j->add = 0;
-		j->decodes = false;
-		if (token)
-			ref_deliver(s, in, r);
-		if (j->got < j->limit) {
-			i++;
-			continue;
-		}
-		ref_leave(s, in, r); /* the next one moves to place i */
-		if (j->got == j->output)
-			ref_job_done(s, r);
-	}
+	for (int64_t i = 0; i < b->running.n;)
+		i += goes_on(s, b, i); /* else the next one moves to place i */
+	for (int64_t i = b->joining.n; i-- > 0;)
+		if (s->job[b->joining.at[i]].doomed)
+			ref_abort(s, b->joining.at[i]);
 }

@@ -151,9 +151,12 @@ static void test_disaggregated(void **state)
 /* A run ends after 2^20 steps. */
 static void test_long_run(void **state)
 {
-	struct ref_request q[] = {{0, 3, (1 << 20) + 9, 0}};
+	struct ref_request q[] = {REF(0, 3, (1 << 20) + 9, 0)};
 	struct ref_config c = {
-		.policy = {.kind = REF_PAGED, .seats = 2, .max_batched_tok = 100},
+		.policy = {.kind = REF_PAGED,
+			   .seats = 2,
+			   .max_batched_tok = 100,
+			   .max_paddings = -1},
 		.instances = 1,
 		.blocks = 1 << 20,
 		.block_tok = 4,

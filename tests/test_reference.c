@@ -25,8 +25,11 @@ static struct ref_config base(struct ref_policy policy)
 
 static struct ref_policy paged(int64_t seats, int64_t chunk)
 {
-	return (struct ref_policy){
-		.kind = REF_PAGED, .seats = seats, .chunk = chunk, .max_batched_tok = INT64_MAX};
+	return (struct ref_policy){.kind = REF_PAGED,
+				   .seats = seats,
+				   .chunk = chunk,
+				   .max_batched_tok = INT64_MAX,
+				   .max_paddings = -1};
 }
 
 static struct ref_policy continuous(int64_t seats)
@@ -61,7 +64,7 @@ static void check_times(const struct ref_run *run, size_t r, int64_t s, int64_t 
 /* case 6: 800 + 113 - 1 = 912 slots = 57 blocks of 16; 700 + 101 - 1 = 800 = 50 blocks. */
 static void test_larger_than_the_pool(void **state)
 {
-	const struct ref_request q[] = {{0, 800, 113, 0}, {0, 700, 101, 0}};
+	const struct ref_request q[] = {REF(0, 800, 113, 0), REF(0, 700, 101, 0)};
 	struct ref_config c = base(paged(4, 0));
 	struct ref_run run;
 
@@ -80,7 +83,7 @@ static void test_work_conservation(void **state)
 {
 	const struct ref_policy policies[] = {paged(1, 0), paged(1, 8), continuous(1),
 					      fixed_batch(1)};
-	const struct ref_request q[] = {{0, 5, 3, 3}, {0, 5, 3, 3}};
+	const struct ref_request q[] = {REF(0, 5, 3, 3), REF(0, 5, 3, 3)};
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
@@ -103,7 +106,7 @@ static void test_work_conservation(void **state)
  */
 static void test_smallest_preemption(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 6, 0}, {0, 4, 6, 0}};
+	const struct ref_request q[] = {REF(0, 4, 6, 0), REF(0, 4, 6, 0)};
 
 	(void)state;
 	for (int64_t chunk = 0; chunk <= 64; chunk += 64) {
@@ -131,7 +134,7 @@ static void test_smallest_preemption(void **state)
  */
 static void test_smallest_swap(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 6, 0}, {0, 4, 6, 0}};
+	const struct ref_request q[] = {REF(0, 4, 6, 0), REF(0, 4, 6, 0)};
 	struct ref_config c = base(paged(2, 0));
 	struct ref_run run;
 
@@ -158,7 +161,7 @@ static void test_smallest_swap(void **state)
 /* case 9: the last token is never written. 16/1: 1 block, 16/2: 2, 15/2: 1. */
 static void test_slots(void **state)
 {
-	const struct ref_request q[] = {{0, 16, 1, 0}, {100, 16, 2, 0}, {200, 15, 2, 0}};
+	const struct ref_request q[] = {REF(0, 16, 1, 0), REF(100, 16, 2, 0), REF(200, 15, 2, 0)};
 	struct ref_config c = base(paged(1, 0));
 	struct ref_run run;
 
@@ -185,7 +188,7 @@ static void test_slots(void **state)
  */
 static void test_static_against_continuous(void **state)
 {
-	const struct ref_request q[] = {{0, 5, 2, 2}, {0, 7, 10, 10}, {0, 3, 2, 2}};
+	const struct ref_request q[] = {REF(0, 5, 2, 2), REF(0, 7, 10, 10), REF(0, 3, 2, 2)};
 	struct ref_config c = base(continuous(2));
 	struct ref_run run;
 
@@ -219,7 +222,8 @@ static void test_static_against_continuous(void **state)
 /* Waits for two or 15 ns: the first goes alone at 15 for two steps, the others as a pair at 35. */
 static void test_static_wait(void **state)
 {
-	const struct ref_request q[] = {{0, 5, 2, 2}, {20, 7, 1, 1}, {30, 3, 1, 1}, {50, 3, 1, 1}};
+	const struct ref_request q[] = {REF(0, 5, 2, 2), REF(20, 7, 1, 1), REF(30, 3, 1, 1),
+					REF(50, 3, 1, 1)};
 	struct ref_config c = base(fixed_batch(2));
 	struct ref_run run;
 
@@ -254,7 +258,7 @@ static struct ref_config split(int64_t prefill, int64_t decode_seats)
  */
 static void test_first_token_of_a_split(void **state)
 {
-	const struct ref_request q[] = {{0, 10, 2, 0}, {0, 10, 3, 0}};
+	const struct ref_request q[] = {REF(0, 10, 2, 0), REF(0, 10, 3, 0)};
 	struct ref_config c = split(2, 1);
 	struct ref_run run;
 
@@ -276,7 +280,7 @@ static void test_first_token_of_a_split(void **state)
  */
 static void test_blocks_kept_for_the_transfer(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 2, 0}, {0, 4, 1, 0}};
+	const struct ref_request q[] = {REF(0, 4, 2, 0), REF(0, 4, 1, 0)};
 	struct ref_config c = split(1, 4);
 	struct ref_run run;
 
@@ -297,7 +301,7 @@ static void test_blocks_kept_for_the_transfer(void **state)
 /* One link: transfers of 20 that are both asked for at 10 end at 30 and 50. */
 static void test_one_link(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 3, 0}, {0, 4, 2, 0}};
+	const struct ref_request q[] = {REF(0, 4, 3, 0), REF(0, 4, 2, 0)};
 	struct ref_config c = split(1, 4);
 	struct ref_run run;
 
@@ -319,7 +323,7 @@ static void test_clock_starts_at_arrival(void **state)
 	(void)state;
 	c.step_ns = 1e8;
 	for (int64_t i = 0; i < 10; i++)
-		q[i] = (struct ref_request){i * 100000000, 1, 5, 0};
+		q[i] = (struct ref_request)REF(i * 100000000, 1, 5, 0);
 	reference_run(&c, q, 10, &run);
 	for (size_t i = 0; i < 10; i++) {
 		waits += run.outcome[i].s_ns - run.outcome[i].arrive_ns;
@@ -338,7 +342,7 @@ static void test_clock_starts_at_arrival(void **state)
  */
 static void test_nothing_admitted_in_a_preempting_step(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 6, 0}, {0, 4, 6, 0}, {5, 1, 1, 0}};
+	const struct ref_request q[] = {REF(0, 4, 6, 0), REF(0, 4, 6, 0), REF(5, 1, 1, 0)};
 	struct ref_config c = base(paged(3, 64));
 	struct ref_run run;
 
@@ -357,7 +361,7 @@ static void test_nothing_admitted_in_a_preempting_step(void **state)
 /* case 35: deliveries at tokens 20, 40 and 50: gaps 200 and 100. With 7 tokens: one, at token 7. */
 static void test_stream(void **state)
 {
-	const struct ref_request q[] = {{0, 5, 50, 0}, {1000, 5, 7, 0}};
+	const struct ref_request q[] = {REF(0, 5, 50, 0), REF(1000, 5, 7, 0)};
 	struct ref_config c = base(paged(1, 0));
 	struct ref_run run;
 
@@ -378,7 +382,7 @@ static void test_stream(void **state)
  */
 static void test_rounding(void **state)
 {
-	const struct ref_request a[] = {{0, 1, 5, 0}, {2, 1, 1, 0}}, b[] = {{0, 3, 4, 0}};
+	const struct ref_request a[] = {REF(0, 1, 5, 0), REF(2, 1, 1, 0)}, b[] = {REF(0, 3, 4, 0)};
 	struct ref_config c = base(paged(1, 0));
 	struct ref_run run;
 
@@ -402,7 +406,7 @@ static void test_rounding(void **state)
  */
 static void test_chunks(void **state)
 {
-	const struct ref_request q[] = {{0, 2, 3, 0}, {0, 5, 2, 0}};
+	const struct ref_request q[] = {REF(0, 2, 3, 0), REF(0, 5, 2, 0)};
 	const int64_t want[3][3] = {{4, 0, 0}, {3, 1, 3}, {0, 2, 10}};
 	struct ref_config c = base(paged(2, 4));
 	struct ref_run run;
@@ -427,7 +431,7 @@ static void test_chunks(void **state)
  */
 static void test_admission_of_whole_prompts(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 2, 0}, {0, 4, 1, 0}};
+	const struct ref_request q[] = {REF(0, 4, 2, 0), REF(0, 4, 1, 0)};
 	struct ref_config c = base(paged(4, 0));
 	struct ref_run run;
 
@@ -450,7 +454,7 @@ static void test_admission_of_whole_prompts(void **state)
 /* Reservations in blocks of 1 for a prompt of 4, output 5, max_tok 7: 11, 4 + 8 = 12, 9. */
 static void test_reservations(void **state)
 {
-	const struct ref_request q[] = {{0, 4, 5, 7}};
+	const struct ref_request q[] = {REF(0, 4, 5, 7)};
 	const int64_t want[] = {[REF_MAX] = 11, [REF_POW2] = 12, [REF_ORACLE] = 9};
 	struct ref_config c = base(continuous(4));
 	struct ref_run run;
@@ -475,7 +479,8 @@ static void test_reservations(void **state)
  * equals. */
 static void test_routers(void **state)
 {
-	const struct ref_request q[] = {{0, 5, 3, 0}, {0, 90, 3, 0}, {0, 5, 1, 0}, {10, 5, 1, 0}};
+	const struct ref_request q[] = {REF(0, 5, 3, 0), REF(0, 90, 3, 0), REF(0, 5, 1, 0),
+					REF(10, 5, 1, 0)};
 	const int64_t want[2][4] = {{0, -1, 0, 1}, {0, -1, 1, 1}};
 	struct ref_config c = base(paged(4, 0));
 	struct ref_run run;
@@ -495,7 +500,7 @@ static void test_routers(void **state)
 /* One at a time, two steps each; at 25 the second has been scheduled, and the third never came. */
 static void test_bounds_in_time(void **state)
 {
-	const struct ref_request q[] = {{0, 5, 2, 0}, {0, 5, 2, 0}, {0, 5, 2, 0}};
+	const struct ref_request q[] = {REF(0, 5, 2, 0), REF(0, 5, 2, 0), REF(0, 5, 2, 0)};
 	struct ref_config c = base(paged(4, 0));
 	struct ref_run run;
 
@@ -521,7 +526,7 @@ static void test_bounds_in_time(void **state)
 /* case 5: prompt 100, output 5000, limit 4096: rejected, or 3996 tokens. */
 static void test_too_long(void **state)
 {
-	const struct ref_request q[] = {{0, 100, 5000, 0}, {0, 4096, 1, 0}};
+	const struct ref_request q[] = {REF(0, 100, 5000, 0), REF(0, 4096, 1, 0)};
 	struct ref_config c = base(paged(4, 0));
 	struct ref_run run;
 
