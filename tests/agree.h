@@ -5,10 +5,10 @@
 #define TESTS_AGREE_H
 
 #include "tests/harness.h"
-#include "tests/reference.h"
+#include "tests/reference_text.h"
 
 /* What only one of them can express is taken out of a case. */
-void agree_level(struct ref_config *c);
+void agree_level(struct ref_config *c, struct ref_request *req, size_t n);
 
 /* Runs the engine on a levelled case. harness_release() is needed. */
 void agree_engine(const struct ref_config *c, const struct ref_request *req, size_t n,
@@ -21,5 +21,31 @@ struct verdict {
 };
 struct verdict agree_compare(const struct ref_config *c, const struct harness_result *e,
 			     const struct ref_run *run);
+
+/* How much of what the cases that were tried had in them. */
+struct agree_seen {
+	int64_t cases, completed, rejected, unfinished, aborted, gaps, preempted, swapped;
+	struct ref_seen run;
+};
+void agree_count(struct agree_seen *seen, const struct ref_run *run);
+void agree_print_seen(FILE *out, const struct agree_seen *seen);
+
+/*
+ * A levelled case three ways: the reference, the engine, the engine one step at a time; both runs
+ * of the engine are audited, and give the same bytes. `seen` may be NULL.
+ */
+struct verdict agree_try(const struct ref_config *c, const struct ref_request *req, size_t n,
+			 struct agree_seen *seen);
+/* The case and what came out of both. */
+void agree_explain(FILE *out, const struct ref_config *c, const struct ref_request *req, size_t n);
+
+/*
+ * Makes a case smaller while it still fails: fewer requests, settings at their default, smaller
+ * numbers. `fails` is asked about levelled cases only.
+ */
+typedef bool case_fails(void *arg, const struct ref_config *c, const struct ref_request *req,
+			size_t n);
+void shrink_case(struct ref_config *c, struct ref_request *req, size_t *n, case_fails *fails,
+		 void *arg);
 
 #endif

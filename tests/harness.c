@@ -120,6 +120,7 @@ static struct hardware hardware_of(const struct harness_options *o, const struct
 		.window_tok = o->window_tok,
 		.window_share = o->window_share,
 		.window_only = o->window_only,
+		.window_move_bytes = o->window_token_bytes,
 	};
 }
 
@@ -147,6 +148,10 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 		.too_long_truncate = o->truncate,
 		.closed_loop = o->closed_loop,
 		.horizon_ns = o->horizon_ns,
+		.queue_limit = o->queue_limit,
+		.timeout_ns = o->timeout_ns,
+		.sessions_open = o->sessions_open,
+		.hash_block = o->hash_block,
 		.step_by_step = o->step_by_step,
 		.seed = o->seed,
 		.slo = o->slo,

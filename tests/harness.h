@@ -22,11 +22,14 @@ struct harness_options {
 	int64_t pp, decode_pp;		  /* batches, stages of an instance; 0 is 1 */
 	int64_t window_tok, window_share; /* struct hardware */
 	bool window_only;
+	int64_t window_token_bytes; /* window_move_bytes */
 	int64_t context;
 	enum max_tokens_rule max_tokens_rule;
 	int64_t max_tokens, max_model_len;
 	bool truncate;
 	int64_t closed_loop, horizon_ns;
+	int64_t queue_limit, timeout_ns, hash_block;
+	bool sessions_open;
 	bool step_by_step, no_audit;
 	uint64_t seed;
 	struct slo slo;

@@ -244,7 +244,8 @@ static void inst_init(struct sim *s, int64_t i)
 	in->prefill_only = c->disaggregated && !in->decode_only;
 	in->policy = in->decode_only ? &c->decode : &c->policy;
 	in->total = in->decode_only ? c->decode_blocks : c->blocks;
-	in->host_total = in->host_free = c->host_blocks;
+	/* any number of blocks of no bytes */
+	in->host_total = in->host_free = c->kv_token_bytes == 0 ? INT64_MAX / 2 : c->host_blocks;
 	in->pp = ref_max(1, in->decode_only ? c->decode_pp : c->pp);
 	CHECK(in->pp <= REF_PP_MAX && (in->pp == 1 || !c->async), "%lld batches",
 	      (long long)in->pp);

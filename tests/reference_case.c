@@ -253,13 +253,26 @@ void ref_level(struct ref_config *c, struct ref_request *q, size_t n)
 		first[k] = true;
 	level_policy(&c->policy);
 	level_policy(&c->decode);
+	if (!c->disaggregated) {
+		c->decode = ref_plain().decode;
+		c->decode_instances = c->decode_blocks = c->decode_pp = 1;
+	}
 	c->decode.kind = REF_PAGED;
 	c->decode.swap = true;
 	c->decode.prefix = false;
 	if (c->async)
 		c->pp = c->decode_pp = 1;
-	if (c->window_tok > 0)
+	if (c->window_tok > 0) {
 		c->policy.prefix = false;
+		c->window_share = c->window_only ? 1 : c->window_share; /* of nothing */
+	} else {
+		c->window_tok_ns = 0;
+		c->window_share = 1;
+		c->window_only = false;
+		c->window_token_bytes = 0;
+	}
+	if (c->kv_token_bytes == 0)
+		c->host_blocks = 0;
 	if (c->hash_block > 0 && c->hash_block % c->block_tok != 0 &&
 	    c->block_tok % c->hash_block != 0)
 		c->hash_block = c->block_tok;

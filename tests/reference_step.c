@@ -7,8 +7,8 @@
 
 static double host_ns(const struct sim *s, const struct batch *b)
 {
-	return (s->cfg->host_us + s->cfg->host_seq_us * (double)(b->prefill_seq + b->decode_seq)) *
-	       1000;
+	return s->cfg->host_us * 1e3 +
+	       s->cfg->host_seq_us * 1e3 * (double)(b->prefill_seq + b->decode_seq);
 }
 
 static double device_ns(const struct sim *s, const struct batch *b)
@@ -129,7 +129,6 @@ static void step_start(struct sim *s, struct batch *b)
 		CHECK(b->running.n == 0, "%lld requests run, and nothing is planned",
 		      (long long)b->running.n);
 		b->run.n = 0;
-		ref_free_held(s, b);
 		return; /* idle; blocks that were moved cost nothing, since no step is longer by it
 			 */
 	}
@@ -164,18 +163,22 @@ static void step_clear(struct batch *b)
 }
 
 /* What this plan did not see yet, the next one does. */
-static void see_all(struct sim *s, struct batch *b)
+static bool see_all(struct sim *s, struct batch *b)
 {
+	bool any = false;
+
 	for (int64_t i = 0; i < b->in->waiting.n; i++) {
 		struct job *j = &s->job[b->in->waiting.at[i]];
 
-		b->due = b->due || j->late;
+		any = any || j->late;
 		s->out->seen.late_sights += j->late;
 		j->late = false;
 	}
+	b->due = b->due || any;
+	return any;
 }
 
-static void plan(struct sim *s, struct batch *b)
+static void plan_once(struct sim *s, struct batch *b)
 {
 	b->due = false;
 	b->wait_ns = -1;
@@ -187,7 +190,20 @@ static void plan(struct sim *s, struct batch *b)
 		ref_plan_continuous(s, b);
 	else
 		ref_plan_paged(s, b);
-	see_all(s, b);
+}
+
+/* async: where nothing is to run, nothing is late any more, and it plans again. */
+static void plan(struct sim *s, struct batch *b)
+{
+	bool more = true;
+
+	while (more) {
+		plan_once(s, b);
+		more = see_all(s, b);
+		if (b->prefill_tok > 0 || b->decode_seq > 0)
+			return;
+		more = ref_free_held(s, b) || more;
+	}
 }
 
 /* A step boundary: plan() if something was due, else the same decode step goes on. */

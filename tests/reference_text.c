@@ -10,7 +10,7 @@ static const char *const routers[] = {"round-robin", "least-outstanding", NULL};
 static const char *const rules[] = {"model", "output", "N", NULL};
 
 #define AT(field) offsetof(struct ref_config, field)
-#define POLICY(of_, in)                                                                            \
+#define POLICY(of_, in, swaps)                                                                     \
 	{of_ "policy", REF_NAME, AT(in.kind), REF_PAGED, kinds},                                   \
 		{of_ "seats", REF_INT, AT(in.seats), 4, NULL},                                     \
 		{of_ "wait_ns", REF_INT, AT(in.wait_ns), 0, NULL},                                 \
@@ -20,7 +20,7 @@ static const char *const rules[] = {"model", "output", "N", NULL};
 		{of_ "chunk", REF_INT, AT(in.chunk), 0, NULL},                                     \
 		{of_ "max_batched", REF_INT, AT(in.max_batched_tok), 8192, NULL},                  \
 		{of_ "watermark", REF_REAL, AT(in.watermark), 0, NULL},                            \
-		{of_ "swap", REF_FLAG, AT(in.swap), 0, NULL},                                      \
+		{of_ "swap", REF_FLAG, AT(in.swap), swaps, NULL},                                  \
 		{of_ "mixed", REF_FLAG, AT(in.mixed), 0, NULL},                                    \
 		{of_ "max_paddings", REF_INT, AT(in.max_paddings), -1, NULL},                      \
 		{of_ "prefix", REF_FLAG, AT(in.prefix), 0, NULL},                                  \
@@ -30,7 +30,7 @@ static const char *const rules[] = {"model", "output", "N", NULL};
 	}
 
 const struct ref_setting ref_settings[] = {
-	POLICY("", policy),
+	POLICY("", policy, 0),
 	{"instances", REF_INT, AT(instances), 1, NULL},
 	{"router", REF_NAME, AT(router), REF_ROUND_ROBIN, routers},
 	{"blocks", REF_INT, AT(blocks), 1000, NULL},
@@ -52,9 +52,9 @@ const struct ref_setting ref_settings[] = {
 	{"pcie_bytes_s", REF_REAL, AT(pcie_bytes_s), 1e9, NULL},
 	{"host_blocks", REF_INT, AT(host_blocks), 0, NULL},
 	{"disaggregated", REF_FLAG, AT(disaggregated), 0, NULL},
-	POLICY("decode_", decode),
+	POLICY("decode_", decode, 1),
 	{"decode_instances", REF_INT, AT(decode_instances), 1, NULL},
-	{"decode_blocks", REF_INT, AT(decode_blocks), 1000, NULL},
+	{"decode_blocks", REF_INT, AT(decode_blocks), 1, NULL},
 	{"decode_pp", REF_INT, AT(decode_pp), 1, NULL},
 	{"latency_ns", REF_REAL, AT(latency_ns), 0, NULL},
 	{"link_bytes_s", REF_REAL, AT(link_bytes_s), 1e9, NULL},

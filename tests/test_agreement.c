@@ -5,89 +5,30 @@
  */
 #include "tests/agree.h"
 #include "tests/testing.h"
-#include <string.h>
 
 enum { CASES = 20000 };
 
-/* What the cases of a kind had in them. */
-struct seen {
-	int64_t completed, rejected, unfinished, preempted, swapped, gaps;
-};
-
-static void look(struct seen *seen, const struct ref_run *run)
+static bool still_fails(void *arg, const struct ref_config *c, const struct ref_request *q,
+			size_t n)
 {
-	seen->preempted += run->preemptions;
-	seen->swapped += run->swaps;
-	for (size_t r = 0; r < run->n; r++) {
-		seen->completed += run->outcome[r].status == REF_COMPLETED;
-		seen->rejected += run->outcome[r].status == REF_REJECTED;
-		seen->unfinished += run->outcome[r].status == REF_UNFINISHED;
-		seen->gaps += run->outcome[r].max_gap_ns > 0;
-	}
+	(void)arg;
+	return agree_try(c, q, n, NULL).text[0];
 }
 
-static struct verdict try_case(const struct ref_config *c, const struct ref_request *q, size_t n,
-			       bool step_by_step, struct seen *seen)
+static void explain(struct ref_config *c, struct ref_request *q, size_t n)
 {
-	struct harness_result e;
-	struct ref_run run;
-	struct verdict v;
-
-	reference_run(c, q, n, &run);
-	look(seen, &run);
-	agree_engine(c, q, n, step_by_step, &e);
-	v = agree_compare(c, &e, &run);
-	reference_release(&run);
-	harness_release(&e);
-	return v;
-}
-
-/* A smaller case that disagrees */
-
-static size_t shrink(const struct ref_config *c, struct ref_request *q, size_t n, bool step_by_step)
-{
-	struct ref_request *less = xcalloc(n, sizeof(*less));
-	struct seen seen = {0};
-
-	for (size_t drop = n; drop-- > 0;) {
-		memcpy(less, q, drop * sizeof(*q));
-		memcpy(less + drop, q + drop + 1, (n - drop - 1) * sizeof(*q));
-		if (n > 1 && try_case(c, less, n - 1, step_by_step, &seen).text[0])
-			memcpy(q, less, --n * sizeof(*q));
-	}
-	free(less);
-	return n;
-}
-
-static void explain(const struct ref_config *c, struct ref_request *q, size_t n, bool step_by_step)
-{
-	struct harness_result e;
-	struct ref_run run;
-
-	n = shrink(c, q, n, step_by_step);
-	reference_run(c, q, n, &run);
-	agree_engine(c, q, n, step_by_step, &e);
-	fprintf(stderr, "%s: %s\n", step_by_step ? "step by step" : "fast-forward",
-		agree_compare(c, &e, &run).text);
-	reference_print_case(stderr, c, q, n, &run);
-	for (size_t r = 0; r < e.n_ended; r++)
-		fprintf(stderr,
-			"  engine: %lld: status %d arrive=%lld s=%lld f=%lld c=%lld "
-			"preempted=%lld instance=%lld maxgap=%g\n",
-			(long long)e.ended[r].idx, (int)e.ended[r].status,
-			(long long)e.ended[r].arrive_ns, (long long)e.ended[r].schedule_ns,
-			(long long)e.ended[r].first_token_ns, (long long)e.ended[r].finish_ns,
-			(long long)e.ended[r].preemptions, (long long)e.ended[r].instance,
-			e.ended[r].max_gap_ns);
-	reference_release(&run);
-	harness_release(&e);
+	shrink_case(c, q, &n, still_fails, NULL);
+	fprintf(stderr, "%s\nomnibus-fuzz --case '", agree_try(c, q, n, NULL).text);
+	ref_print_line(stderr, c, q, n);
+	fputs("'\n", stderr);
+	agree_explain(stderr, c, q, n);
 }
 
 /* Prints what was seen, so that a test of nothing is noticed; the caller says what must be in it.
  */
-static struct seen agree(enum ref_kind kind)
+static struct agree_seen agree(enum ref_kind kind)
 {
-	struct seen seen = {0};
+	struct agree_seen seen = {0};
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_taus2);
 	const char *seed = getenv("OMNIBUS_SEED"), *cases = getenv("OMNIBUS_CASES");
 	int64_t n_cases = cases ? atoll(cases) : CASES;
@@ -99,22 +40,16 @@ static struct seen agree(enum ref_kind kind)
 		size_t n;
 
 		reference_random_case(rng, kind, &c, &q, &n);
-		agree_level(&c);
-		for (int by_step = 0; by_step <= 1; by_step++) {
-			if (!try_case(&c, q, n, by_step, &seen).text[0])
-				continue;
-			explain(&c, q, n, by_step);
+		agree_level(&c, q, n);
+		if (agree_try(&c, q, n, &seen).text[0]) {
+			explain(&c, q, n);
 			fail_msg("case %lld of kind %d: the engine disagrees with the reference",
 				 (long long)i, (int)kind);
 		}
 		free(q);
 	}
 	gsl_rng_free(rng);
-	print_message("%lld completed, %lld rejected, %lld unfinished; %lld preemptions, %lld by "
-		      "swap\n",
-		      (long long)seen.completed, (long long)seen.rejected,
-		      (long long)seen.unfinished, (long long)seen.preempted,
-		      (long long)seen.swapped);
+	agree_print_seen(stdout, &seen);
 	assert_true(seen.completed > n_cases && seen.rejected > n_cases / 10);
 	assert_true(seen.unfinished > n_cases / 10 && seen.gaps > n_cases);
 	return seen;
@@ -134,7 +69,7 @@ static void test_continuous(void **state)
 
 static void test_paged(void **state)
 {
-	struct seen seen = agree(REF_PAGED);
+	struct agree_seen seen = agree(REF_PAGED);
 
 	(void)state;
 	assert_true(seen.swapped > 1000 && seen.preempted - seen.swapped > 1000);
@@ -142,7 +77,7 @@ static void test_paged(void **state)
 
 static void test_disaggregated(void **state)
 {
-	struct seen seen = agree(REF_DISAGGREGATED);
+	struct agree_seen seen = agree(REF_DISAGGREGATED);
 
 	(void)state;
 	assert_true(seen.swapped > 1000 && seen.preempted - seen.swapped > 1000);
@@ -166,17 +101,13 @@ static void test_long_run(void **state)
 		.horizon_ns = -1,
 		.stream = 1,
 	};
-	struct seen seen = {0};
+	struct agree_seen seen = {0};
 
 	(void)state;
-	agree_level(&c);
+	agree_level(&c, q, 1);
 	c.keep_steps = true;
-	for (int by_step = 0; by_step <= 1; by_step++) {
-		struct verdict v = try_case(&c, q, 1, by_step, &seen);
-
-		assert_string_equal(v.text, "");
-	}
-	assert_i64(seen.completed, 2);
+	assert_string_equal(agree_try(&c, q, 1, &seen).text, "");
+	assert_i64(seen.completed, 1);
 }
 
 int main(void)
