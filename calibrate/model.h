@@ -111,7 +111,7 @@ struct model_kv {
 	 * A pool of blocks as servers make them (vLLM's hybrid cache manager): a block holds slots
 	 * of the layers without a window, or of all layers if each has one (window_only); the
 	 * others take window_share blocks for each block of min(s, window_tok), in groups as large
-	 * as the first, the last of them padded.
+	 * as the first, the last of them padded (1 where window_only).
 	 */
 	int64_t slot_bytes; /* of a slot of such a block */
 	int64_t window_share;

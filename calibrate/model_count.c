@@ -172,8 +172,7 @@ void model_kv(const struct model *m, int64_t tp, int64_t pp, int64_t kv_bits, st
 		.window_only = full == 0,
 	};
 	kv->slot_bytes = kv->window_only ? kv->window_bytes : kv->full_bytes;
-	if (!kv->window_only)
-		kv->window_share = ceil_div(m->window_layers, full);
+	kv->window_share = kv->window_only ? 1 : ceil_div(m->window_layers, full);
 }
 
 static int64_t within_window(const struct model *m, int64_t tok)
@@ -190,7 +189,7 @@ int64_t model_kv_sequence_blocks(const struct model *m, const struct model_kv *k
 				 int64_t block_tok, int64_t tok)
 {
 	int64_t window = ceil_div(within_window(m, tok), block_tok);
-	return kv->window_only ? window : ceil_div(tok, block_tok) + kv->window_share * window;
+	return (kv->window_only ? 0 : ceil_div(tok, block_tok)) + kv->window_share * window;
 }
 
 int model_check_tp(const struct model *m, int64_t tp, struct err *e)

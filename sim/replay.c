@@ -82,7 +82,7 @@ static void set_kv(const struct model *m, const struct memory_want *want, struct
 	hw->window_tok = m->window_tok;
 	model_kv(m, 1, 1, want->kv_bits, &kv);
 	hw->kv_move_bytes = kv.full_bytes;
-	hw->kv_move_window_bytes = kv.window_bytes;
+	hw->window_move_bytes = kv.window_bytes;
 }
 
 static int make_hardware(const struct run_options *o, const struct choice *choice,

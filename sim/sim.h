@@ -24,7 +24,6 @@ struct hardware {
 				   time */
 	int64_t kv_move_bytes;	/* of one token over all devices of the instance: what a transfer
 				   carries */
-	int64_t kv_move_window_bytes; /* besides, of one token within the window, in those layers */
 	double pcie_bytes_s;
 	int64_t pp; /* batches in flight, stages; 0 is 1 */
 	/* Layers that attend to the last window_tok tokens only (0: none): window_share blocks of
