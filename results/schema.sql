@@ -158,8 +158,8 @@ CREATE TABLE sample (
 );
 CREATE INDEX sample_time ON sample(run_id, instance, t_ns);
 
--- The steps of a run made with --steps, in the order in which they ended. A run of decode steps of
--- the same requests is one row.
+-- The steps of a run made with --steps, those of each batch in order. A run of decode steps of the
+-- same requests is one row.
 CREATE TABLE step (
 	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	instance INTEGER NOT NULL,
@@ -174,7 +174,8 @@ CREATE TABLE step (
 	kv_blocks INTEGER NOT NULL,  -- KV blocks in use in the first step
 	moved_bytes INTEGER NOT NULL -- KV swapped out and in, on one device
 );
-CREATE INDEX step_time ON step(run_id, start_ns);
+CREATE INDEX step_start ON step(run_id, start_ns);
+CREATE INDEX step_end ON step(run_id, end_ns);
 
 -- Log-linear histograms, the bins that are not empty. itl is always there.
 CREATE TABLE histogram (

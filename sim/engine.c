@@ -4,6 +4,7 @@
 #include "sim/rng.h"
 #include "sim/run.h"
 #include "sim/samples.h"
+#include "sim/steps.h"
 #include <string.h>
 
 static const int64_t GIB = (int64_t)1 << 30;
@@ -301,10 +302,13 @@ static void step_end(struct sim *s, struct instance *in)
 {
 	if (in->async)
 		instance_catch_up(in, s->now_ns);
+	if (!in->b.in_single)
+		run_sync(in, s->now_ns);
+	if (s->steps)
+		steps_ended(s, in);
 	if (in->b.in_single) {
 		instance_end_single(in);
 	} else {
-		run_sync(in, s->now_ns);
 		in->b.busy = false;
 		instance_settle(in, s->now_ns);
 	}
@@ -337,6 +341,8 @@ static void plan(struct sim *s, struct instance *in)
 		else
 			agenda_clear(&s->agenda, EVENT_WAIT, (uint32_t)slot);
 	}
+	if (s->steps)
+		steps_planned(s, in);
 	if (in->pp > 1 && in->moved_requests) {
 		notify_batches(s, in);
 		in->moved_requests = false;
@@ -433,6 +439,7 @@ static void unfinished(struct sim *s)
 		run_pass(&s->instances[i], s->now_ns);
 		instance_account_bound(&s->instances[i], s->now_ns);
 	}
+	steps_close(s);
 	if (s->shape->close)
 		s->shape->close(s);
 	struct job **left = job_pool_all(&s->jobs, &n);
@@ -459,6 +466,7 @@ static void start(struct sim *s)
 	number_slots(s);
 	agenda_init(&s->agenda, s->n_slots);
 	samples_init(s);
+	steps_init(s);
 	s->to_issue = s->c->closed_loop;
 	read_next(s);
 }
@@ -472,6 +480,7 @@ static void stop(struct sim *s)
 	free(s->instances);
 	free(s->slot_instance);
 	samples_release(s);
+	steps_release(s);
 	agenda_release(&s->agenda);
 	metrics_release(&s->metrics);
 	router_release(&s->router);

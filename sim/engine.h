@@ -66,6 +66,8 @@ struct sim {
 	int64_t n_samples, sample_ns; /* at least so far apart at one instance */
 	int64_t *sampled_ns;	      /* last sample of each instance */
 
+	struct step_row *steps; /* of each slot, the step or run in progress; NULL: not asked for */
+
 	bool cut_off; /* by the horizon */
 	struct err *err;
 	bool failed;

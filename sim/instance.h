@@ -42,6 +42,7 @@ struct single {
 	struct job **prefill; /* jobs it prefills; tokens in prefill_tok[] */
 	int64_t *prefill_tok;
 	int64_t n_prefill, room;
+	int64_t moved_blocks; /* swapped out and in */
 };
 
 enum bound { BOUND_ARRIVALS, BOUND_SEATS, BOUND_KV, BOUND_TOKENS, BOUND_LINK, N_BOUNDS };

@@ -13,6 +13,8 @@ static const struct command {
 	{"run", "replay a trace under policies, print latency and goodput, store them", cmd_run},
 	{"compare", "print runs of a results database beside each other", cmd_compare},
 	{"plot", "draw runs of a results database: latency, distributions, time, memory", cmd_plot},
+	{"timeline", "write the steps of a run as a trace for Perfetto or chrome://tracing",
+	 cmd_timeline},
 	{"capacity", "print the memory budget: KV blocks, tokens, users", cmd_capacity},
 	{"trace", "look at, convert or generate a trace", cmd_trace},
 	{"list", "list policies, presets, routers, executors, models, devices, traces", cmd_list},

@@ -64,6 +64,7 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
+int cmd_timeline(int argc, char **argv);
 int cmd_capacity(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_list(int argc, char **argv);

@@ -314,6 +314,7 @@ static void start_single(struct instance *in, const struct plan *p)
 	struct single *s = &in->b.single;
 
 	s->decodes = p->decode && in->b.decode_b > 0;
+	s->moved_blocks = p->moved_blocks;
 	describe(in, &s->step);
 	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
 	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)

@@ -161,6 +161,11 @@ static int to_sample(void *arg, const struct sample *s, struct err *e)
 	return store_sample(arg, s, e);
 }
 
+static int to_step(void *arg, const struct step_row *s, struct err *e)
+{
+	return store_step(arg, s, e);
+}
+
 static int to_bin(void *arg, const struct histogram_bin *b, struct err *e)
 {
 	return store_bin(arg, b, e);
@@ -221,6 +226,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		c.sink_arg = r->store;
 		c.record = o->keep_all ? to_record : NULL;
 		c.sample = to_sample;
+		c.step = o->steps ? to_step : NULL;
 		c.bin = to_bin;
 	}
 	return sim_run(&c, &r->summary, &r->counts, e);

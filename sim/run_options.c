@@ -52,6 +52,9 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		{"requests", 0, OPTION_TEXT, &o->requests_text, "all|none",
 		 "store each request and give exact percentiles, or use flat memory [all]", 0, 0,
 		 0},
+		{"steps", 0, OPTION_FLAG, &o->steps, NULL,
+		 "store every step too, a run of equal decode steps as one row (omnibus timeline)",
+		 0, 0, 0},
 		{"no-fast-forward", 0, OPTION_FLAG, &o->no_fast_forward, NULL,
 		 "one decode step at a time: slower, the same bytes", 0, 0, 0},
 		{"jobs", 0, OPTION_INT, &o->jobs, "N", "runs at once [the number of cores]", 1,
@@ -305,6 +308,9 @@ static int set_output(struct run_options *o, struct err *e)
 	o->format = (enum format)format;
 	if (o->db && !o->db[0])
 		return err_set(e, "--db is empty; expected a file to store the runs in");
+	if (o->steps && !o->db)
+		return err_set(e,
+			       "--steps stores steps, and --db FILE is missing, which says where");
 	o->keep_all = !strcmp(o->requests_text, "all");
 	if (!o->keep_all && strcmp(o->requests_text, "none") != 0)
 		return err_set(e, "--requests '%s' is neither all nor none", o->requests_text);

@@ -22,7 +22,7 @@ struct run_options {
 	const char *db, *format_text, *requests_text;
 	double horizon_s;
 	int64_t jobs;
-	bool no_fast_forward, horizon_given, instances_given;
+	bool steps, no_fast_forward, horizon_given, instances_given;
 
 	/* as understood */
 	struct trace_spec spec;

@@ -67,6 +67,7 @@ struct sim_config {
 	/* Where results go, each may be NULL; -1 ends the simulation with that error. */
 	int (*record)(void *arg, const struct record *r, struct err *e);
 	int (*sample)(void *arg, const struct sample *s, struct err *e);
+	int (*step)(void *arg, const struct step_row *r, struct err *e); /* steps.h */
 	int (*bin)(void *arg, const struct histogram_bin *b, struct err *e);
 	void *sink_arg;
 
