@@ -52,8 +52,10 @@ static inline int stored_rows(struct store *s, int64_t n, struct err *e)
 		struct sample p = {.t_ns = i, .running = 2, .waiting = 3, .kv_blocks = 4};
 		struct histogram_bin b = {
 			.metric = "itl", .low_ns = (double)i, .high_ns = (double)i + 1, .count = 1};
+		struct step_row t = {.start_ns = i, .end_ns = i + 1, .steps = 1, .decode_seq = 1};
 
-		rc = store_record(s, &r, e) || store_sample(s, &p, e) || store_bin(s, &b, e);
+		rc = store_record(s, &r, e) || store_sample(s, &p, e) || store_bin(s, &b, e) ||
+		     store_step(s, &t, e);
 	}
 	return rc ? -1 : 0;
 }

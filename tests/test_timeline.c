@@ -166,7 +166,8 @@ static const char *run_steps(const char *name, const char *args)
 /*
  * A step takes 10 ms. r0 (10 prompt tokens, 3 output tokens) is prefilled from 0 to 10 ms, decodes
  * from 10 to 30. r1 comes at 15 ms: its prompt is a step of its own from 20 to 30 (paged), after
- * which both decode: r0 its third token, r1 its second, from 30 to 40. In blocks of 16: one each.
+ * which both decode: r0 its third token, r1 its second, from 30 to 40. In blocks of 16:
+ * one for r0, two for r1.
  */
 static void test_by_hand(void **state)
 {
