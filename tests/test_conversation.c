@@ -57,7 +57,9 @@ static void a_system_prompt(void **state)
 {
 	(void)state;
 	static struct kept r[5];
-	assert_i64(read_all("synth:constant,n=5,prefix_tok=40,prompt=9,output=3", r, 5), 5);
+	assert_i64(
+		read_all("synth:constant,n=5,prefix_tok=40,prompt=9,output=3,hash_rule=ceil", r, 5),
+		5);
 	for (int i = 0; i < 5; i++) {
 		assert_i64(r[i].row.prompt_tok, 49);
 		assert_i64(r[i].row.n_hash_ids, 4); /* the last one stands for one token */
@@ -69,6 +71,8 @@ static void a_system_prompt(void **state)
 	assert_i64(read_all("synth:constant,n=5,prefix_tok=40,prompt=9,hash_block=49", r, 5), 5);
 	assert_i64(r[0].row.n_hash_ids, 1); /* full, and not shared */
 	assert_true(r[0].ids[0] != r[1].ids[0]);
+	assert_i64(read_all("synth:constant,n=5,prefix_tok=40,prompt=9", r, 5), 5);
+	assert_i64(r[0].row.n_hash_ids, 3);
 	assert_i64(read_all("synth:constant,n=5,prompt=9", r, 5), 5);
 	assert_null(r[0].row.hash_ids);
 }
@@ -119,7 +123,7 @@ static void turns_grow(void **state)
 	int followed = 0;
 	memset(last, -1, sizeof(last));
 	assert_i64(read_all("synth:poisson,n=3000,rate=2,turns=3,think=5,prompt=20,output=10,"
-			    "prefix_tok=10,prompt_max=900,token_time=0.1",
+			    "prefix_tok=10,prompt_max=900,token_time=0.1,hash_rule=ceil",
 			    r, N),
 		   N);
 	for (int i = 0; i < N; i++) {
@@ -127,6 +131,7 @@ static void turns_grow(void **state)
 		assert_true(row->session >= 1 && row->session <= N);
 		assert_true(i == 0 || row->arrive_ns >= r[i - 1].row.arrive_ns);
 		assert_i64(row->n_hash_ids, (row->prompt_tok + 15) / 16);
+		assert_i64(row->service_ns, 1000000000);
 		int before = last[row->session];
 		last[row->session] = i;
 		if (before < 0) {

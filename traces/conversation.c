@@ -86,18 +86,21 @@ static struct turn begin(struct conversation *c, int64_t client)
 	return t;
 }
 
-static int64_t end_ns(const struct conversation *c, const struct trace_row *row)
+/* When the row is thought to have ended, by a nominal time a token. */
+static int64_t set_service(const struct conversation *c, struct trace_row *row)
 {
-	double ns = (double)row->arrive_ns + (double)row->output_tok * c->spec.token_s * 1e9;
-	return ns < (double)NUMBER_NS_MAX ? (int64_t)(ns + 0.5) : NUMBER_NS_MAX;
+	double ns = (double)row->output_tok * c->spec.token_s * 1e9;
+	int64_t most = NUMBER_NS_MAX - row->arrive_ns;
+	row->service_ns = ns < (double)most ? (int64_t)(ns + 0.5) : most;
+	return row->arrive_ns + row->service_ns;
 }
 
 /* After a row of a session: whether and when there is another. */
-static void plan_turn(struct conversation *c, struct turn t, const struct trace_row *row)
+static void plan_turn(struct conversation *c, struct turn t, struct trace_row *row)
 {
 	bool more = gsl_rng_uniform(c->session_rng) * c->spec.turns < c->spec.turns - 1;
 	double think = gsl_ran_exponential(c->session_rng, c->spec.think_s * 1e9);
-	int64_t end = end_ns(c, row);
+	int64_t end = set_service(c, row);
 	t.history_tok = row->prompt_tok + row->output_tok;
 	if (!more || t.history_tok >= c->spec.prompt_max ||
 	    !(think < (double)(NUMBER_NS_MAX - end)))
@@ -127,11 +130,11 @@ static long find_followed(const struct conversation *c, const struct trace_row *
 }
 
 /* Puts the session of the row back where it was, or in the place of the oldest one. */
-static void keep_open(struct conversation *c, long at, struct turn t, const struct trace_row *row)
+static void keep_open(struct conversation *c, long at, struct turn t, struct trace_row *row)
 {
 	size_t i = at < 0 ? c->oldest : (size_t)at;
 	t.history_tok = row->prompt_tok + row->output_tok;
-	t.at_ns = end_ns(c, row);
+	t.at_ns = set_service(c, row);
 	if (at < 0 && c->n < (size_t)c->spec.open) {
 		make_room(c);
 		i = c->n++;
@@ -147,7 +150,8 @@ static void set_ids(struct conversation *c, const struct turn *t, struct trace_r
 {
 	int64_t block = c->spec.hash_block, full = row->prompt_tok / block;
 	int64_t shared = c->spec.prefix_tok / block;
-	size_t n = (size_t)(full + (row->prompt_tok % block > 0));
+	bool partial = c->spec.hash_rule == TRACE_HASH_CEIL && row->prompt_tok % block > 0;
+	size_t n = (size_t)(full + partial);
 	uint64_t prefix = rng_mix(c->key ^ (uint64_t)t->prefix);
 	uint64_t session = rng_mix(~c->key ^ (uint64_t)t->session);
 	if (n > c->ids_room) {
@@ -158,7 +162,7 @@ static void set_ids(struct conversation *c, const struct turn *t, struct trace_r
 	for (size_t i = 0; i < n; i++)
 		c->ids[i] = rng_mix(((int64_t)i < shared ? prefix : session) + i) >> 1;
 	/* what stands at a place of a session never changes, but this is less than a block of it */
-	if ((int64_t)n > full)
+	if (partial)
 		c->ids[n - 1] = rng_mix(c->ids[n - 1] ^ (uint64_t)row->prompt_tok << 20) >> 1;
 	row->hash_ids = c->ids;
 	row->n_hash_ids = (int64_t)n;

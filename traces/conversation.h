@@ -24,6 +24,7 @@ struct conversation_spec {
 	double token_s;	    /* a row is thought to end so many s a token after its arrival */
 	int64_t prompt_max; /* no longer prompt; a session ends before it */
 	int64_t hash_block;
+	enum trace_hash_rule hash_rule; /* ceil: a partial block has an id too */
 	uint64_t seed;
 };
 

@@ -68,6 +68,13 @@ struct source *source_open(const struct trace_spec *spec, struct err *e)
 			err_set(e, "%s: a generator has no columns", spec->source);
 			return NULL;
 		}
+		if (spec->hash_block > 0 || spec->hash_rule) {
+			err_set(e,
+				"%s: the hash ids of a generator are set by its own hash_block and "
+				"hash_rule",
+				spec->source);
+			return NULL;
+		}
 		return synth_new(spec->source + strlen(synth), spec->seed, e);
 	}
 	struct source *source = open_file(spec, e);

@@ -102,6 +102,7 @@ static int set_conversation(struct synth *s, uint64_t seed, const char *owner, s
 		.token_s = p->token_time,
 		.prompt_max = p->prompt.max,
 		.hash_block = p->hash_block,
+		.hash_rule = (enum trace_hash_rule)(p->hash_rule + TRACE_HASH_CEIL),
 		.seed = seed,
 	};
 	if (p->turns > 1 && p->follow > 0)
@@ -117,7 +118,20 @@ static int set_conversation(struct synth *s, uint64_t seed, const char *owner, s
 	if (s->converses)
 		conversation_init(&s->conversation, &spec);
 	s->base.hash_block = s->converses ? p->hash_block : 0;
+	s->base.hash_rule = spec.hash_rule;
+	s->base.has_sessions = s->base.has_service = p->turns > 1 || p->follow > 0;
 	return 0;
+}
+
+static void set_clients(struct synth *s, const struct workload *w)
+{
+	s->base.has_clients = w->n_clients > 0;
+	for (size_t i = 0; i < w->n_clients; i++) {
+		const char *name = w->clients[i].name;
+		int64_t number = names_number(&s->base.clients, name, strlen(name));
+		CHECK(number == (int64_t)i + 1, "client %s has number %lld, not %zu", name,
+		      (long long)number, i + 1);
+	}
 }
 
 static int start(struct synth *s, const struct workload *w, const char *owner, const char *params,
@@ -132,6 +146,7 @@ static int start(struct synth *s, const struct workload *w, const char *owner, c
 	if (streams_init(&s->streams, &s->p, w, own_seed, owner, e) ||
 	    set_conversation(s, own_seed, owner, e))
 		return -1;
+	set_clients(s, w);
 	s->length = rng_new(own_seed, "length");
 	s->slot_ns = llround(s->p.slot * 1e9);
 	/* Pearson's correlation of two normal numbers whose ranks correlate by corr. */
@@ -153,7 +168,7 @@ struct source *synth_new(const char *text, uint64_t seed, struct err *e)
 	s->base.ops = &synth_ops;
 	s->base.kind = w->kind;
 	if (start(s, w, owner, text[len] ? text + len + 1 : NULL, seed, e)) {
-		synth_free(&s->base);
+		source_free(&s->base);
 		return NULL;
 	}
 	return &s->base;

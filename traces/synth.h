@@ -17,7 +17,7 @@ struct synth_params {
 	char rate[PARAM_TEXT_MAX], lengths[PARAM_TEXT_MAX];
 	double cv, burst, burst_on, burst_period, swing, day, slot, corr, split;
 	struct side prompt, output;
-	int64_t prefix_tok, prefixes, open, hash_block;
+	int64_t prefix_tok, prefixes, open, hash_block, hash_rule;
 	double prefix_zipf, turns, think, token_time, follow;
 };
 

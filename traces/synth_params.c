@@ -3,6 +3,7 @@
 #include "traces/arrivals.h"
 #include "traces/number.h"
 #include "traces/synth.h"
+#include "traces/trace.h"
 
 #define AT(field) offsetof(struct synth_params, field)
 #define TOK_MAX	  ((double)NUMBER_TOK_MAX)
@@ -266,6 +267,12 @@ const struct param synth_params_table[] = {
 	 .min = 1,
 	 .max = TOK_MAX,
 	 .help = "tokens a hash id stands for; there are ids with prefix_tok, turns or follow"},
+	{.name = "hash_rule",
+	 .kind = PARAM_CHOICE,
+	 .offset = AT(hash_rule),
+	 .init = "floor",
+	 .choices = &trace_hash_names[TRACE_HASH_CEIL],
+	 .help = "an id for each block of a prompt (ceil), or for each that it fills (floor)"},
 	{.name = "seed",
 	 .kind = PARAM_INT,
 	 .offset = AT(seed),

@@ -144,7 +144,8 @@ static const struct workload workloads[] = {
 	{.kind = KIND_SHAREGPT, .init = "corr=0.0506", .quantiles = QUANTILES(sharegpt)},
 	{.kind = KIND_ARXIV, .init = "corr=-0.1138", .quantiles = QUANTILES(arxiv)},
 	{.kind = KIND_MOONCAKE_CONV,
-	 .init = "rate=3.40119,slot=3,corr=0.0717,prefix_tok=512,follow=0.375,hash_block=512",
+	 .init = "rate=3.40119,slot=3,corr=0.0717,prefix_tok=512,follow=0.375,hash_block=512,hash_"
+		 "rule=ceil",
 	 .quantiles = QUANTILES(mooncake_conv)},
 	{.kind = KIND_SERVEGEN_R1,
 	 .init = "arrivals=gamma,rate=11.577",
