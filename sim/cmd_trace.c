@@ -1,5 +1,6 @@
 /* cmd_trace.c: omnibus trace info|convert|generate|fit: look at, convert or make a trace. */
 #include "sim/cmd_trace.h"
+#include "traces/gapfit.h"
 #include "traces/measure.h"
 #include "traces/outfile.h"
 #include "traces/quantiles.h"
@@ -150,8 +151,8 @@ static int parse_fit(struct fit *o, int argc, char **argv, struct err *e)
 		.command = "trace fit",
 		.synopsis = "omnibus trace fit TRACE -O FILE",
 		.about = "Writes the length quantiles of a trace, and prints the generator that "
-			 "has them, its\nrate, the spread of its gaps and the correlation of its "
-			 "lengths.",
+			 "has them, its\nrate, the spread of its gaps (gamma or Weibull, whichever "
+			 "is nearer) and the\ncorrelation of its lengths.",
 		.rows = rows,
 		.min_args = 1,
 		.max_args = 1,
@@ -171,14 +172,20 @@ static int write_quantiles(const char *path, const struct measure *m, struct err
 	return outfile_commit(&out, e);
 }
 
-static void print_generator(const char *path, const struct measure *m)
+static bool gaps_vary(const struct measure *m)
+{
+	return !isnan(m->rate_rps) && m->gap_cv >= 0.01;
+}
+
+static void print_generator(const char *path, const struct measure *m, const struct gapfit *gaps)
 {
 	if (isnan(m->rate_rps))
 		printf("synth:poisson,rate=inf");
-	else if (m->gap_cv < 0.01)
+	else if (!gaps_vary(m))
 		printf("synth:constant,rate=%.6g", m->rate_rps);
 	else
-		printf("synth:gamma,rate=%.6g,cv=%.6g", m->rate_rps, m->gap_cv);
+		printf("synth:%s,rate=%.6g,cv=%.6g", arrivals_names[gaps->nearest], m->rate_rps,
+		       fmin(m->gap_cv, 100));
 	if (!isnan(m->correlation))
 		printf(",corr=%.4g", m->correlation);
 	printf(",n=%lld,lengths=%s\n", (long long)m->rows, path);
@@ -201,9 +208,17 @@ static int cmd_fit(int argc, char **argv)
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	if (measure_trace(&spec, 16, 0, &m, &e))
 		return cmd_trace_fail(&e, EXIT_FAILED);
-	int failed = write_quantiles(o.path, &m, &e);
+	struct gapfit gaps = {0};
+	int failed = gaps_vary(&m) && gapfit_trace(&spec, m.rate_rps, m.gap_cv, &gaps, &e);
 	if (!failed)
-		print_generator(o.path, &m);
+		failed = write_quantiles(o.path, &m, &e);
+	if (!failed && gaps_vary(&m))
+		fprintf(stderr,
+			"omnibus trace: the parts of gaps below a length differ by at most %.2g "
+			"from gamma's, %.2g from Weibull's\n",
+			gaps.gamma, gaps.weibull);
+	if (!failed)
+		print_generator(o.path, &m, &gaps);
 	measure_release(&m);
 	return failed ? cmd_trace_fail(&e, EXIT_FAILED) : 0;
 }
