@@ -3,6 +3,7 @@
 #include "sim/rng.h"
 #include "traces/number.h"
 #include <math.h>
+#include <string.h>
 
 bool conversation_is_needed(const struct conversation_spec *s)
 {
@@ -22,7 +23,7 @@ void conversation_init(struct conversation *c, const struct conversation_spec *s
 	CHECK(c->popularity, "no memory for %zu system prompts", n);
 	free(weight);
 	if (spec->follow > 0)
-		c->histories = xcalloc((size_t)spec->open, sizeof(*c->histories));
+		c->places = xcalloc((size_t)spec->open, sizeof(*c->places));
 	c->key = rng_mix(spec->seed ^ UINT64_C(0x6861736820696473));
 }
 
@@ -33,7 +34,7 @@ void conversation_release(struct conversation *c)
 	if (c->popularity)
 		gsl_ran_discrete_free(c->popularity);
 	free(c->turns);
-	free(c->histories);
+	free(c->places);
 	free(c->ids);
 	*c = (struct conversation){0};
 }
@@ -110,39 +111,57 @@ static void plan_turn(struct conversation *c, struct turn t, struct trace_row *r
 	heap_add(c, t);
 }
 
+/* How many of the sorted places are before this one. */
+static size_t places_before(const struct place *places, size_t n, struct place p)
+{
+	size_t low = 0;
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+		const struct place *q = &places[mid];
+		if (q->history_tok < p.history_tok ||
+		    (q->history_tok == p.history_tok && q->at < p.at))
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
 /* The longest conversation that has ended and fits before the row's prompt; -1: none. */
 static long find_followed(const struct conversation *c, const struct trace_row *row)
 {
-	long best = -1;
-	int64_t longest = 0;
 	if (!(gsl_rng_uniform(c->session_rng) < c->spec.follow))
 		return -1;
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->histories[i] >= row->prompt_tok || c->histories[i] <= longest)
-			continue;
-		const struct turn *t = &c->turns[i];
-		if (t->at_ns <= row->arrive_ns && t->client == row->client) {
-			longest = t->history_tok;
-			best = (long)i;
-		}
+	size_t i = places_before(c->places, c->n, (struct place){row->prompt_tok, 0});
+	while (i-- > 0) {
+		const struct turn *t = &c->turns[c->places[i].at];
+		if (t->at_ns <= row->arrive_ns && t->client == row->client)
+			return (long)c->places[i].at;
 	}
-	return best;
+	return -1;
 }
 
 /* Puts the session of the row back where it was, or in the place of the oldest one. */
 static void keep_open(struct conversation *c, long at, struct turn t, struct trace_row *row)
 {
-	size_t i = at < 0 ? c->oldest : (size_t)at;
+	size_t i = at < 0 ? c->oldest : (size_t)at, n = c->n;
 	t.history_tok = row->prompt_tok + row->output_tok;
 	t.at_ns = set_service(c, row);
-	if (at < 0 && c->n < (size_t)c->spec.open) {
+	if (at < 0 && n < (size_t)c->spec.open) {
 		make_room(c);
 		i = c->n++;
-	} else if (at < 0) {
-		c->oldest = (c->oldest + 1) % c->n;
+	} else {
+		size_t old =
+			places_before(c->places, n, (struct place){c->turns[i].history_tok, i});
+		memmove(&c->places[old], &c->places[old + 1], (--n - old) * sizeof(*c->places));
+		if (at < 0)
+			c->oldest = (c->oldest + 1) % c->n;
 	}
+	struct place p = {t.history_tok, i};
+	size_t new = places_before(c->places, n, p);
+	memmove(&c->places[new + 1], &c->places[new], (n - new) * sizeof(*c->places));
+	c->places[new] = p;
 	c->turns[i] = t;
-	c->histories[i] = t.history_tok;
 }
 
 /* Blocks of the system prompt, then of the session; the last one may be partial. */

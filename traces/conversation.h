@@ -35,6 +35,11 @@ struct turn {	       /* a session, between two of its rows */
 	int64_t prefix;
 };
 
+struct place { /* of a conversation that can be followed */
+	int64_t history_tok;
+	size_t at; /* in the ring */
+};
+
 struct conversation {
 	struct conversation_spec spec;
 	gsl_rng *session_rng, *prefix_rng;
@@ -43,7 +48,7 @@ struct conversation {
 	int64_t sessions;   /* begun */
 	struct turn *turns; /* a heap by at_ns, or a ring where rows follow */
 	size_t n, room, oldest;
-	int64_t *histories; /* history_tok of the ring's, close together: they are searched */
+	struct place *places; /* of the ring's, sorted by length */
 	uint64_t *ids;
 	size_t ids_room;
 };
