@@ -30,7 +30,7 @@ static bool seen_add(struct seen *s, uint64_t id)
 
 static void add_row(struct hits *h, struct seen *seen, const struct trace_row *row, int64_t block)
 {
-	int64_t run = 0, most = (row->prompt_tok - 1) / block;
+	int64_t run = 0, most = block > 0 ? (row->prompt_tok - 1) / block : 0;
 	bool broken = false;
 	for (int64_t i = 0; i < row->n_hash_ids; i++) {
 		broken |= !seen_add(seen, row->hash_ids[i]);
