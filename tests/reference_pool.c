@@ -241,8 +241,8 @@ void ref_prefix_know(struct sim *s, struct inst *in, int64_t r)
 
 	if (!in->policy->prefix)
 		return;
-	for (int64_t k = 0; k < j->block_n && (k + 1) * s->cfg->block_tok <= j->prefilled + j->add;
-	     k++) {
+	for (int64_t k = j->prefilled / s->cfg->block_tok;
+	     k < j->block_n && (k + 1) * s->cfg->block_tok <= j->prefilled + j->add; k++) {
 		struct cached *c = &in->cached[j->block[k]];
 		uint64_t id;
 		int64_t part;

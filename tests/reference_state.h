@@ -154,7 +154,7 @@ void ref_free(struct sim *s, struct inst *in, struct job *j, int64_t blocks);
 int64_t ref_prefix_find(const struct sim *s, const struct inst *in, int64_t r, int64_t *held);
 /* They are its own from now on; its sequence starts with them done. */
 void ref_prefix_hold(struct sim *s, struct inst *in, int64_t r);
-/* What its prompt has filled is known from now on. */
+/* What this plan fills with its prompt is known from now on, unless another block is. */
 void ref_prefix_know(struct sim *s, struct inst *in, int64_t r);
 void ref_pool_check(const struct sim *s, int64_t i);
 

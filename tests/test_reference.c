@@ -2,64 +2,9 @@
  * The reference simulator against schedules worked out by hand.
  * The numbers beside "case" are those of the list of cases with right values.
  */
-#include "tests/reference.h"
-#include "tests/testing.h"
+#include "tests/by_hand.h"
 
 #include <stdlib.h>
-
-static struct ref_config base(struct ref_policy policy)
-{
-	return (struct ref_config){
-		.policy = policy,
-		.instances = 1,
-		.blocks = 1000,
-		.block_tok = 16,
-		.step_ns = 10,
-		.pcie_bytes_s = 1e9,
-		.link_bytes_s = 1e9,
-		.horizon_ns = -1,
-		.stream = 1,
-		.keep_steps = true,
-	};
-}
-
-static struct ref_policy paged(int64_t seats, int64_t chunk)
-{
-	return (struct ref_policy){.kind = REF_PAGED,
-				   .seats = seats,
-				   .chunk = chunk,
-				   .max_batched_tok = INT64_MAX,
-				   .max_paddings = -1};
-}
-
-static struct ref_policy continuous(int64_t seats)
-{
-	return (struct ref_policy){.kind = REF_CONTINUOUS, .seats = seats, .reserve = REF_ORACLE};
-}
-
-static struct ref_policy fixed_batch(int64_t size)
-{
-	return (struct ref_policy){.kind = REF_STATIC, .seats = size};
-}
-
-static void check_tokens(const struct ref_run *run, size_t r, const int64_t *want, int64_t n)
-{
-	assert_i64(run->outcome[r].tokens, n);
-	for (int64_t k = 0; k < n; k++)
-		assert_i64(run->outcome[r].token_ns[k], want[k]);
-}
-
-#define check_tokens(run, r, ...)                                                                  \
-	check_tokens(run, r, (const int64_t[]){__VA_ARGS__},                                       \
-		     sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-static void check_times(const struct ref_run *run, size_t r, int64_t s, int64_t f, int64_t c)
-{
-	assert_i64(run->outcome[r].status, c < 0 ? REF_UNFINISHED : REF_COMPLETED);
-	assert_i64(run->outcome[r].s_ns, s);
-	assert_i64(run->outcome[r].f_ns, f);
-	assert_i64(run->outcome[r].c_ns, c);
-}
 
 /* case 6: 800 + 113 - 1 = 912 slots = 57 blocks of 16; 700 + 101 - 1 = 800 = 50 blocks. */
 static void test_larger_than_the_pool(void **state)
@@ -237,20 +182,6 @@ static void test_static_wait(void **state)
 	reference_release(&run);
 }
 
-static struct ref_config split(int64_t prefill, int64_t decode_seats)
-{
-	struct ref_config c = base(paged(4, 0));
-
-	c.disaggregated = true;
-	c.instances = prefill;
-	c.decode = paged(decode_seats, 0);
-	c.decode.swap = true;
-	c.decode_instances = 1;
-	c.decode_blocks = 1000;
-	c.latency_ns = 20;
-	return c;
-}
-
 /*
  * case 13 (ttft=prefill): prefill 10 + 9 x 10 = 100. One decode seat: the first is transferred from
  * 100 to 120 and decodes its token 2 until 130; so the second queues for 30, is transferred until
@@ -270,6 +201,31 @@ static void test_first_token_of_a_split(void **state)
 	check_times(&run, 1, 0, 100, 170);
 	assert_i64(run.outcome[1].instance, 1);
 	assert_i64(run.outcome[1].decode_instance, 0);
+	reference_release(&run);
+}
+
+/*
+ * The same with ttft=decode: token 1 is decoded at 130, and the second request, which the first
+ * with its one token keeps waiting as before, gets its own at 160.
+ */
+static void test_first_token_of_the_decode(void **state)
+{
+	const struct ref_request q[] = {REF(0, 10, 1, 0), REF(0, 10, 2, 0)};
+	struct ref_config c = split(2, 1);
+	struct ref_run run;
+
+	(void)state;
+	c.prefill_tok_ns = 9;
+	c.ttft_decode = true;
+	reference_run(&c, q, 2, &run);
+	check_times(&run, 0, 0, 130, 130);
+	check_tokens(&run, 1, 160, 170);
+	assert_i64(run.step[2].ctx, 10);
+	reference_release(&run);
+	c.block_tok = 1; /* it is pulled with room for P + 1 */
+	c.decode_blocks = 10;
+	reference_run(&c, q, 1, &run);
+	assert_i64(run.outcome[0].status, REF_REJECTED);
 	reference_release(&run);
 }
 
@@ -555,6 +511,7 @@ int main(void)
 		cmocka_unit_test(test_static_against_continuous),
 		cmocka_unit_test(test_static_wait),
 		cmocka_unit_test(test_first_token_of_a_split),
+		cmocka_unit_test(test_first_token_of_the_decode),
 		cmocka_unit_test(test_blocks_kept_for_the_transfer),
 		cmocka_unit_test(test_one_link),
 		cmocka_unit_test(test_clock_starts_at_arrival),
