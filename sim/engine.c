@@ -329,7 +329,7 @@ static void plan(struct sim *s, struct instance *in)
 	if (s->planned_ns != s->now_ns || s->planned < slot)
 		s->planned = (int32_t)slot;
 	s->planned_ns = s->now_ns;
-	if (!in->b.plan_due && in->b.run.active && run_continue(in, s->now_ns)) {
+	if (!in->b.plan_due && in->b.decode_b > 0 && run_continue(in, s->now_ns)) {
 		in->b.busy = true;
 	} else {
 		instance_plan(in, s->now_ns, &wait_ns);

@@ -162,7 +162,7 @@ bool instance_look_again(struct instance *in, int64_t now_ns)
 		list_remove(&in->staged, j);
 		push_ranked(in, j);
 	}
-	in->b.plan_due = again;
+	in->b.plan_due = in->b.plan_due || again;
 	if (!in->b.busy)
 		instance_catch_up(in, -1);
 	else if (again && !in->b.in_single)
@@ -410,6 +410,7 @@ void instance_admit(struct instance *in, int64_t now_ns)
 
 void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kind)
 {
+	in->preempted = in->moved_requests = true;
 	if (j->state == JOB_DECODING) {
 		heap_remove(&in->b.due, j);
 		leave_decoding(in, j);
@@ -427,7 +428,6 @@ void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kin
 		list_insert_by_admission(&in->b.swapped, j);
 		return;
 	}
-	in->moved_requests = true;
 	j->blocks = 0;
 	j->reserved = false;
 	j->done_tok = 0;

@@ -141,6 +141,7 @@ struct instance {
 	int64_t *stage_ns;     /* when each stage is free */
 
 	struct batch b;
+	bool preempted;	     /* the last plan preempted some */
 	bool moved_requests; /* the last plan admitted or evicted some: all batches look again */
 	bool ended;	     /* requests ended with the last step: likewise */
 	bool oracle;	     /* the policy has looked at a true output length */

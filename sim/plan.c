@@ -187,19 +187,12 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 enum plan_result plan_decode(struct plan *p)
 {
 	struct instance *in = p->in;
-	int64_t need = kv_need(&in->kv, in->b.clock) - in->b.prepaid;
 
 	CHECK(!p->decode, "policy %s decodes twice in a step", in->policy_name);
 	if (in->b.n_decoding > plan_tok_left(p))
 		return PLAN_TOKENS;
-	if (need > kv_free(&in->kv))
+	if (!run_take_blocks(in))
 		return PLAN_KV;
-	kv_take(&in->kv, need);
-	for (int64_t i = 0; in->b.prepaid > 0 && i < in->b.n_late; i++)
-		in->b.late[i]->prepaid = false;
-	in->b.prepaid = 0;
-	if (!instance_counts_gaps(in))
-		in->b.n_late = 0;
 	p->decode = true;
 	p->decode_tok = in->b.n_decoding;
 	return PLAN_OK;
@@ -362,7 +355,7 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	instance_join_waiting(in);
 	in->b.single.n_prefill = 0;
 	in->b.single.padded = false;
-	in->b.plan_due = false;
+	in->b.plan_due = in->preempted = false;
 	in->policy->plan(in->state, &v, &p);
 	if (in->b.running.n == 0)
 		in->b.batch_padded = false;
@@ -375,6 +368,10 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	} else if (decodes) {
 		in->b.busy = true;
 		run_next(in, now_ns);
+		if (in->preempted) { /* what made room may not be needed any more: plans again */
+			in->b.plan_due = true;
+			run_cut(in, now_ns);
+		}
 	} else { /* nothing to compute: no step, even where everybody was swapped out */
 		in->b.run.active = false;
 	}

@@ -133,13 +133,25 @@ void run_next(struct instance *in, int64_t now_ns)
 	run_set_limit(in);
 }
 
-bool run_continue(struct instance *in, int64_t now_ns)
+bool run_take_blocks(struct instance *in)
 {
-	int64_t need = kv_need(&in->kv, in->b.clock);
+	int64_t need = kv_need(&in->kv, in->b.clock) - in->b.prepaid;
 
 	if (need > kv_free(&in->kv))
 		return false;
 	kv_take(&in->kv, need);
+	for (int64_t i = 0; in->b.prepaid > 0 && i < in->b.n_late; i++)
+		in->b.late[i]->prepaid = false;
+	in->b.prepaid = 0;
+	if (!instance_counts_gaps(in))
+		in->b.n_late = 0;
+	return true;
+}
+
+bool run_continue(struct instance *in, int64_t now_ns)
+{
+	if (!run_take_blocks(in))
+		return false;
 	run_next(in, now_ns);
 	return true;
 }

@@ -32,6 +32,9 @@ int64_t run_end_ns(const struct run *r, int64_t j);
 /* What its step j costs, unrounded. */
 double run_step_ns(const struct run *r, int64_t j);
 
+/* The blocks of a decode step that starts now. False: they are short, nothing changed. */
+bool run_take_blocks(struct instance *in);
+
 /*
  * The decode step that was planned starts, its blocks taken: as the next step of the run where that
  * goes on, as the first of a new one where the requests or the piece of the cost model have
