@@ -54,16 +54,28 @@ static const char *const problems[] = {
 	[NUMBER_BIG] = "is too large",
 };
 
-int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
+/* A whole number up to `max`, which `expected` says. */
+static int read_whole(const struct cell *c, int64_t max, const char *expected, int64_t *value,
+		      struct err *e)
 {
-	static const char expected[] = "a whole number of tokens from 0 to 1000000000";
 	bool exact = true;
-	enum number_result r = number_decimal(c->text, c->len, 0, NUMBER_TOK_MAX, tok, &exact);
+	enum number_result r = number_decimal(c->text, c->len, 0, max, value, &exact);
 	if (r != NUMBER_OK)
 		return refuse_value(c, problems[r], expected, e);
-	if (!exact)
-		return refuse_value(c, "is not whole", expected, e);
-	return 0;
+	return exact ? 0 : refuse_value(c, "is not whole", expected, e);
+}
+
+int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
+{
+	return read_whole(c, NUMBER_TOK_MAX, "a whole number of tokens from 0 to 1000000000", tok,
+			  e);
+}
+
+int cell_total(const struct cell *c, struct err *e)
+{
+	int64_t total;
+	return read_whole(c, INT64_C(2) * NUMBER_TOK_MAX,
+			  "a whole number of tokens from 0 to 2000000000", &total, e);
 }
 
 int cell_priority(const struct cell *c, int64_t *priority, struct err *e)

@@ -214,7 +214,6 @@ static int read_logged_client(struct csv_source *s, struct trace_row *row, struc
 /* The columns that few formats have. */
 static int read_more(struct csv_source *s, struct trace_row *row, struct err *e)
 {
-	int64_t total;
 	/* An empty limit is no limit, an empty priority none. */
 	if (s->at[COLUMN_MAX_TOK] && *field(s, (size_t)s->at[COLUMN_MAX_TOK] - 1) &&
 	    read_tok(s, COLUMN_MAX_TOK, &row->max_tok, e))
@@ -242,7 +241,10 @@ static int read_more(struct csv_source *s, struct trace_row *row, struct err *e)
 		if (cell_service(&c, s->clock, &row->service_ns, e))
 			return -1;
 	}
-	return s->at[COLUMN_TOTAL] ? read_tok(s, COLUMN_TOTAL, &total, e) : 0;
+	if (!s->at[COLUMN_TOTAL])
+		return 0;
+	struct cell c = cell_of(s, COLUMN_TOTAL);
+	return cell_total(&c, e);
 }
 
 static int csv_next(struct source *base, struct trace_row *row, struct err *e)

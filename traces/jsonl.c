@@ -191,21 +191,18 @@ static int next_object(struct jsonl_source *s, json_t **object, struct err *e)
  * The text of a number or string; numbers get the fewest digits that give back the same double, so
  * that up to 15 digits of the file are exact. NULL: neither.
  */
-static const char *value_text(const json_t *v, char buf[40], size_t *len)
+static const char *value_text(const json_t *v, char buf[NUMBER_REAL_SIZE], size_t *len)
 {
 	if (json_is_string(v)) {
 		*len = json_string_length(v);
 		return json_string_value(v);
 	}
-	int n = -1;
-	if (json_is_integer(v)) {
-		n = snprintf(buf, 40, "%lld", (long long)json_integer_value(v));
-	} else if (json_is_real(v)) {
-		n = snprintf(buf, 40, "%.15g", json_real_value(v));
-		if (strtod(buf, NULL) != json_real_value(v))
-			n = snprintf(buf, 40, "%.17g", json_real_value(v));
-	}
-	*len = n > 0 ? (size_t)n : 0;
+	int n = 0;
+	if (json_is_integer(v))
+		n = snprintf(buf, NUMBER_REAL_SIZE, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v))
+		n = (int)number_real_print(json_real_value(v), buf);
+	*len = (size_t)n;
 	return n > 0 ? buf : NULL;
 }
 
@@ -215,7 +212,7 @@ static int read_field(struct jsonl_source *s, const json_t *object, enum column 
 {
 	const char *name = s->format.field[which];
 	const json_t *v = name ? json_object_get(object, name) : NULL;
-	char buf[40];
+	char buf[NUMBER_REAL_SIZE];
 	if (!v && which > COLUMN_OUTPUT)
 		return 0;
 	if (!v)

@@ -1,6 +1,7 @@
 /* number.c: see number.h. */
 #include "traces/number.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 struct decimal {		  /* a number taken apart; the digits stay in the text */
 	const char *digits, *end; /* of the mantissa, the point among them */
@@ -187,6 +188,14 @@ enum number_result number_clock(const char *text, size_t len, int64_t *ns)
 	int64_t s = days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
 	*ns = (s - zone) * 1000000000 + fraction;
 	return *ns < 0 ? NUMBER_NEGATIVE : NUMBER_OK;
+}
+
+size_t number_real_print(double value, char out[NUMBER_REAL_SIZE])
+{
+	int n = snprintf(out, NUMBER_REAL_SIZE, "%.15g", value);
+	if (strtod(out, NULL) != value)
+		n = snprintf(out, NUMBER_REAL_SIZE, "%.17g", value);
+	return (size_t)n;
 }
 
 void number_clock_print(int64_t ns, int digits, char separator, char out[NUMBER_CLOCK_SIZE])

@@ -26,6 +26,10 @@ enum number_result {
 enum number_result number_decimal(const char *text, size_t len, int shift, int64_t max,
 				  int64_t *out, bool *exact);
 
+/* A double in 15 digits, or in 17 where 15 do not give it back. Returns the length. */
+enum { NUMBER_REAL_SIZE = 40 };
+size_t number_real_print(double value, char out[NUMBER_REAL_SIZE]);
+
 /*
  * "YYYY-MM-DD HH:MM:SS[.fraction][Z|+HH:MM]" (or with a T between) to ns since 1970 UTC; without a
  * zone it is taken as UTC. Years 1970 to 2169.

@@ -70,21 +70,22 @@ static int refuse(const struct vllm_source *s, struct err *e, enum array which, 
 }
 
 /* A value of the next row, as text for cell_*(); the buffer has room for any number. */
-static int take(const struct vllm_source *s, enum array which, char buf[40], struct cell *c,
+static int take(const struct vllm_source *s, enum array which, char buf[NUMBER_REAL_SIZE], struct cell *c,
 		struct err *e)
 {
 	const json_t *v = json_array_get(s->array[which], s->given);
-	int n = -1;
+	size_t n = 0;
 	if (json_is_integer(v))
-		n = snprintf(buf, 40, "%lld", (long long)json_integer_value(v));
+		n = (size_t)snprintf(buf, NUMBER_REAL_SIZE, "%lld",
+				     (long long)json_integer_value(v));
 	else if (json_is_real(v))
-		n = snprintf(buf, 40, "%.17g", json_real_value(v));
+		n = number_real_print(json_real_value(v), buf);
 	*c = (struct cell){.file = input_name(s->in),
 			   .line = (int64_t)s->given + 1,
 			   .name = array_names[which],
 			   .text = buf,
-			   .len = n > 0 ? (size_t)n : 0};
-	if (n < 0)
+			   .len = n};
+	if (n == 0)
 		return cell_refuse(c, e, "expected a number for each request");
 	return 0;
 }
@@ -93,7 +94,7 @@ static int vllm_next(struct source *base, struct trace_row *row, struct err *e)
 {
 	struct vllm_source *s = (struct vllm_source *)base;
 	struct cell c;
-	char buf[40];
+	char buf[NUMBER_REAL_SIZE];
 	enum clock clock = CLOCK_S;
 	if (s->given == s->n)
 		return 0;

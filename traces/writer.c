@@ -58,7 +58,8 @@ static void begin(struct writer *w, const struct trace_row *first)
 	else
 		w->start_ns = w->ops->wall_clock ? START_NS : 0;
 	const bool has[N_EXTRAS] = {
-		[EXTRA_MAX_TOK] = first->max_tok > 0 || trace_has_max_tok(t),
+		[EXTRA_MAX_TOK] =
+			w->ops->by_name || first->max_tok > 0 || trace_has_max_tok(t),
 		[EXTRA_PRIORITY] = first->priority != 0 || trace_has_priorities(t),
 		[EXTRA_CLIENT] = first->client > 0 || trace_has_clients(t),
 		[EXTRA_SESSION] = first->session > 0 || trace_has_sessions(t),
@@ -85,6 +86,8 @@ static void count_losses(struct writer *w, const struct trace_row *row)
 static int write_row(struct writer *w, const struct trace_row *row, struct err *e)
 {
 	int64_t exact_ns = w->start_ns + row->arrive_ns, step_ns = w->ops->step_ns;
+	if (w->ops->seconds && exact_ns >= (INT64_C(1) << 23) * 1000000000)
+		step_ns = 10000;
 	int64_t at_ns = step_ns > 0 ? (exact_ns + step_ns / 2) / step_ns * step_ns : exact_ns;
 	if (w->ops->wall_clock && at_ns >= CLOCK_MAX_NS)
 		return err_set(e, "row %" PRId64 " arrives after 2169, which %s cannot hold",

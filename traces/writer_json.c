@@ -175,6 +175,7 @@ static void vllm_release(struct writer *w)
 const struct writer_ops writer_mooncake = {
 	.name = "mooncake-jsonl",
 	.summary = "as published: whole ms, hash_ids",
+	.by_name = true,
 	.step_ns = 1000000,
 	.holds = {[EXTRA_MAX_TOK] = true, [EXTRA_HASH_IDS] = true},
 	.hash_block = 512,
@@ -184,6 +185,7 @@ const struct writer_ops writer_mooncake = {
 const struct writer_ops writer_ns = {
 	.name = "ns-jsonl",
 	.summary = "arrival_time_ns, hash_ids16",
+	.by_name = true,
 	.step_ns = 1,
 	.holds = {[EXTRA_MAX_TOK] = true, [EXTRA_HASH_IDS] = true},
 	.hash_block = 16,
@@ -193,7 +195,9 @@ const struct writer_ops writer_ns = {
 const struct writer_ops writer_bailian = {
 	.name = "bailian-jsonl",
 	.summary = "Qwen-Bailian: seconds, sessions as chats that follow one another, hash_ids",
+	.by_name = true,
 	.step_ns = 1,
+	.seconds = true,
 	.holds = {[EXTRA_CLIENT] = true, [EXTRA_SESSION] = true, [EXTRA_HASH_IDS] = true},
 	.hash_block = 16,
 	.hash_rule = TRACE_HASH_CEIL,
@@ -203,6 +207,7 @@ const struct writer_ops writer_bailian = {
 const struct writer_ops writer_ragpulse = {
 	.name = "ragpulse-jsonl",
 	.summary = "RAGPulse without its hash_ids: seconds as text, session_id",
+	.by_name = true,
 	.step_ns = 1,
 	.holds = {[EXTRA_SESSION] = true},
 	.row = ragpulse_row,
@@ -211,6 +216,7 @@ const struct writer_ops writer_vllm = {
 	.name = "vllm-json",
 	.summary = "lengths and start_times as vllm bench serve saves them",
 	.step_ns = 1,
+	.seconds = true,
 	.row = vllm_row,
 	.end = vllm_end,
 	.release = vllm_release,
