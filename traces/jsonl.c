@@ -1,161 +1,13 @@
 /* jsonl.c: traces as one JSON object a line, parsed by jansson; a table says what its fields mean.
  */
-#include "traces/chats.h"
+#include "traces/jsonl_source.h"
 #include "traces/number.h"
-#include "traces/source.h"
-#include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
-struct jsonl_source;
-
-struct json_format {
-	enum kind kind;
-	enum clock clock;
-	const char *sign;	      /* the field that only this format has */
-	const char *field[N_COLUMNS]; /* from the fourth on they may be missing in a row */
-	int64_t block;		      /* tokens of a hash id */
-	enum trace_hash_rule rule;
-	bool of_block;	       /* ids stand for the tokens of their block only */
-	const char *others[3]; /* further fields */
-	/* What is left to do for a row; may be NULL. */
-	int (*finish)(struct jsonl_source *s, const json_t *object, struct trace_row *row,
-		      struct err *e);
-};
-
-static int finish_bailian(struct jsonl_source *s, const json_t *object, struct trace_row *row,
-			  struct err *e);
-static int finish_ragpulse(struct jsonl_source *s, const json_t *object, struct trace_row *row,
-			   struct err *e);
-
-/* In the order in which they are looked for. */
-static const struct json_format formats[] = {
-	{
-		.kind = KIND_BAILIAN,
-		.clock = CLOCK_S,
-		.sign = "parent_chat_id",
-		.field = {[COLUMN_ARRIVAL] = "timestamp",
-			  [COLUMN_PROMPT] = "input_length",
-			  [COLUMN_OUTPUT] = "output_length",
-			  [COLUMN_CLIENT] = "type",
-			  [COLUMN_HASH_IDS] = "hash_ids"},
-		.block = 16,
-		.rule = TRACE_HASH_CEIL,
-		.of_block = true,
-		.others = {"chat_id", "parent_chat_id", "turn"},
-		.finish = finish_bailian,
-	},
-	{
-		.kind = KIND_RAGPULSE,
-		.clock = CLOCK_S,
-		.sign = "session_id",
-		.field = {[COLUMN_ARRIVAL] = "timestamp",
-			  [COLUMN_PROMPT] = "input_length",
-			  [COLUMN_OUTPUT] = "output_length",
-			  [COLUMN_SESSION] = "session_id"},
-		.others = {"hash_ids"},
-		.finish = finish_ragpulse,
-	},
-	{
-		.kind = KIND_MOONCAKE,
-		.clock = CLOCK_MS,
-		.sign = "timestamp",
-		.field = {[COLUMN_ARRIVAL] = "timestamp",
-			  [COLUMN_PROMPT] = "input_length",
-			  [COLUMN_OUTPUT] = "output_length",
-			  [COLUMN_MAX_TOK] = "max_tokens",
-			  [COLUMN_HASH_IDS] = "hash_ids"},
-		.block = 512,
-		.rule = TRACE_HASH_CEIL,
-	},
-	{
-		.kind = KIND_NS_JSONL,
-		.clock = CLOCK_NS,
-		.sign = "arrival_time_ns",
-		.field = {[COLUMN_ARRIVAL] = "arrival_time_ns",
-			  [COLUMN_PROMPT] = "input_length",
-			  [COLUMN_OUTPUT] = "output_length",
-			  [COLUMN_MAX_TOK] = "max_tokens",
-			  [COLUMN_HASH_IDS] = "hash_ids16"},
-		.block = 16,
-		.rule = TRACE_HASH_FLOOR,
-	},
-};
-enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]) };
-
-struct jsonl_source {
-	struct source base;
-	struct input *in;
-	struct json_format format;
-	bool others_allowed; /* fields that the format does not name are let pass */
-	bool raw_hash_ids;
-	char *names; /* text behind the names of format.field, where --columns gave them */
-	uint64_t *hash_ids;
-	size_t hash_size;
-	char *wide; /* a line whose ids beyond 2^63 - 1 were written anew */
-	size_t wide_size;
-	struct chats chats;
-	int64_t last_ns, shift_ns; /* RAGPulse: the last time of the file, and what is added */
-};
-
-static int refuse(const struct jsonl_source *s, struct err *e, const char *name, const char *what)
+int jsonl_refuse(const struct jsonl_source *s, struct err *e, const char *name, const char *what)
 {
 	struct cell c = {.file = input_name(s->in), .line = input_line_no(s->in), .name = name};
 	return cell_refuse(&c, e, "%s", what);
-}
-
-/*
- * The line again, whole numbers from 2^63 to 2^64 - 1 within arrays written as the negative number
- * of the same 64 bits, since the library's integers are signed. NULL: there is none.
- */
-static char *rewrite_wide(struct jsonl_source *s, const char *line, size_t len, size_t *new_len)
-{
-	size_t most = len + len / 19 + 1; /* 19 digits may become 20 characters */
-	if (most > s->wide_size) {
-		s->wide_size = most;
-		s->wide = xrealloc(s->wide, s->wide_size);
-	}
-	char *out = s->wide;
-	int arrays = 0;
-	bool text = false, found = false;
-	for (size_t i = 0; i < len;) {
-		size_t n = text ? 0 : strspn(line + i, "0123456789");
-		unsigned long long value = 0;
-		errno = 0;
-		if (n >= 19 && line[i] != '0' && arrays > 0 && strchr("[, \t", line[i - 1]) &&
-		    (line[i + n] == ',' || line[i + n] == ']' || line[i + n] == ' '))
-			value = strtoull(line + i, NULL, 10);
-		if (value > INT64_MAX && errno == 0) {
-			out += sprintf(out, "%lld", (long long)value);
-			found = true;
-			i += n;
-			continue;
-		}
-		for (n = n > 0 ? n : 1; n > 0; n--, i++) {
-			if (line[i] == '"')
-				text = !text;
-			else if (text && line[i] == '\\' && n == 1 && i + 1 < len)
-				*out++ = line[i++];
-			else if (!text)
-				arrays += (line[i] == '[') - (line[i] == ']');
-			*out++ = line[i];
-		}
-	}
-	*out = '\0';
-	*new_len = (size_t)(out - s->wide);
-	s->base.hash_unsigned = s->base.hash_unsigned || found;
-	return found ? s->wide : NULL;
-}
-
-/* One JSON value, or NULL. */
-static json_t *load(struct jsonl_source *s, const char *line, size_t len, json_error_t *je)
-{
-	json_t *value = json_loadb(line, len, JSON_REJECT_DUPLICATES, je);
-	if (value || json_error_code(je) != json_error_numeric_overflow)
-		return value;
-	size_t wide_len;
-	const char *wide = rewrite_wide(s, line, len, &wide_len);
-	return wide ? json_loadb(wide, wide_len, JSON_REJECT_DUPLICATES, je) : NULL;
 }
 
 /* The next line that is not blank, as an object. 1, 0 at the end, -1. */
@@ -171,7 +23,7 @@ static int next_object(struct jsonl_source *s, json_t **object, struct err *e)
 		if (line[strspn(line, " \t")] != '\0')
 			break;
 	}
-	*object = load(s, line, len, &je);
+	*object = jsonl_load(s, line, len, &je);
 	if (!*object) {
 		char shown[SHOWN_SIZE * 2];
 		return err_set(e,
@@ -216,14 +68,14 @@ static int read_field(struct jsonl_source *s, const json_t *object, enum column 
 	if (!v && which > COLUMN_OUTPUT)
 		return 0;
 	if (!v)
-		return refuse(s, e, name, "is missing");
+		return jsonl_refuse(s, e, name, "is missing");
 	struct cell c = {.file = input_name(s->in), .line = input_line_no(s->in), .name = name};
 	c.text = value_text(v, buf, &c.len);
 	bool is_text = which == COLUMN_CLIENT || which == COLUMN_SESSION;
 	if (!c.text && json_is_null(v) && which > COLUMN_OUTPUT)
 		return 0;
 	if (!c.text)
-		return refuse(s, e, name, is_text ? "expected a text" : "expected a number");
+		return jsonl_refuse(s, e, name, is_text ? "expected a text" : "expected a number");
 	switch (which) {
 	case COLUMN_ARRIVAL:
 		return cell_arrival(&c, &s->format.clock, &row->arrive_ns, e);
@@ -263,7 +115,7 @@ static int check_hash_count(const struct jsonl_source *s, const struct trace_row
 		 (long long)row->prompt_tok, (long long)want,
 		 partial ? "one a block, the last may be partial," : "one a full block",
 		 (long long)block);
-	return refuse(s, e, s->format.field[COLUMN_HASH_IDS], what);
+	return jsonl_refuse(s, e, s->format.field[COLUMN_HASH_IDS], what);
 }
 
 /* Ids of blocks by themselves become ids of all up to them: two prompts share one where they are
@@ -286,7 +138,7 @@ static int read_hash_ids(struct jsonl_source *s, const json_t *object, struct tr
 	if (!ids)
 		return 0;
 	if (!json_is_array(ids))
-		return refuse(s, e, name, "expected an array of whole numbers");
+		return jsonl_refuse(s, e, name, "expected an array of whole numbers");
 	size_t n = json_array_size(ids);
 	if (check_hash_count(s, row, (int64_t)n, e))
 		return -1;
@@ -297,101 +149,13 @@ static int read_hash_ids(struct jsonl_source *s, const json_t *object, struct tr
 	for (size_t i = 0; i < n; i++) {
 		const json_t *id = json_array_get(ids, i);
 		if (!json_is_integer(id))
-			return refuse(s, e, name, "expected an array of whole numbers");
+			return jsonl_refuse(s, e, name, "expected an array of whole numbers");
 		s->hash_ids[i] = (uint64_t)json_integer_value(id);
 	}
 	if (s->format.of_block && !s->raw_hash_ids)
 		chain_ids(s->hash_ids, n);
 	row->hash_ids = s->hash_ids;
 	row->n_hash_ids = (int64_t)n;
-	return 0;
-}
-
-/* A whole number that must be there. */
-static int read_whole(const struct jsonl_source *s, const json_t *object, const char *name,
-		      int64_t *value, struct err *e)
-{
-	const json_t *v = json_object_get(object, name);
-	if (!v)
-		return refuse(s, e, name, "is missing");
-	if (!json_is_integer(v))
-		return refuse(s, e, name, "expected a whole number");
-	*value = json_integer_value(v);
-	return 0;
-}
-
-/* A chat belongs to the session of its root, which is named by the root's chat_id. */
-static int finish_bailian(struct jsonl_source *s, const json_t *object, struct trace_row *row,
-			  struct err *e)
-{
-	int64_t id = 0, parent = 0, turn = 0, root = 0;
-	char text[32], what[128];
-	if (read_whole(s, object, "chat_id", &id, e) ||
-	    read_whole(s, object, "parent_chat_id", &parent, e) ||
-	    (json_object_get(object, "turn") && read_whole(s, object, "turn", &turn, e)))
-		return -1;
-	if (id < 0)
-		return refuse(s, e, "chat_id", "is negative: expected a whole number from 0");
-	if (parent < -1)
-		return refuse(s, e, "parent_chat_id",
-			      "is negative: expected a chat_id, or -1 for the first of a session");
-	enum chats_result result = chats_add(&s->chats, id, parent, row->line, &root);
-	switch (result) {
-	case CHATS_TWICE:
-		snprintf(what, sizeof(what), "%lld is that of line %lld too: expected another",
-			 (long long)id, (long long)root);
-		return refuse(s, e, "chat_id", what);
-	case CHATS_CYCLE:
-		snprintf(what, sizeof(what), "%lld follows from chat %lld itself",
-			 (long long)parent, (long long)id);
-		return refuse(s, e, "parent_chat_id", what);
-	case CHATS_UNKNOWN:
-		s->base.unknown_parents++;
-		break;
-	case CHATS_OK:
-		break;
-	}
-	int len = snprintf(text, sizeof(text), "%lld", (long long)root);
-	row->session = names_number(&s->base.sessions, text, (size_t)len);
-	return 0;
-}
-
-/* Ids by part of the prompt: an object of arrays. They stand for texts of any length. */
-static int check_parts(const struct jsonl_source *s, const json_t *parts, struct err *e)
-{
-	if (!json_is_object(parts))
-		return refuse(s, e, "hash_ids", "expected an object of arrays of whole numbers");
-	void *at = json_object_iter((json_t *)(uintptr_t)parts);
-	for (; at; at = json_object_iter_next((json_t *)(uintptr_t)parts, at)) {
-		const json_t *ids = json_object_iter_value(at);
-		if (!json_is_array(ids))
-			return refuse(s, e, "hash_ids",
-				      "expected an object of arrays of whole numbers");
-		for (size_t i = 0; i < json_array_size(ids); i++)
-			if (!json_is_integer(json_array_get(ids, i)))
-				return refuse(s, e, "hash_ids",
-					      "expected an object of arrays of whole numbers");
-	}
-	return 0;
-}
-
-/* The file goes through several weeks, each of which begins at 0. */
-static int finish_ragpulse(struct jsonl_source *s, const json_t *object, struct trace_row *row,
-			   struct err *e)
-{
-	static const int64_t week_ns = INT64_C(604800) * 1000000000;
-	const json_t *parts = json_object_get(object, "hash_ids");
-	if (parts && check_parts(s, parts, e))
-		return -1;
-	s->base.unusable_ids += parts != NULL;
-	if (row->arrive_ns < s->last_ns - week_ns / 2) {
-		s->base.restarts++;
-		s->shift_ns += week_ns;
-	}
-	s->last_ns = row->arrive_ns;
-	row->arrive_ns += s->shift_ns;
-	if (row->arrive_ns > NUMBER_NS_MAX)
-		return refuse(s, e, "timestamp", "begins anew too often: expected 200 years");
 	return 0;
 }
 
@@ -414,9 +178,9 @@ static int check_names(const struct jsonl_source *s, json_t *object, struct err 
 	json_object_foreach(object, key, value)
 	{
 		if (!is_named(&s->format, key))
-			return refuse(s, e, key,
-				      "is not part of this format; --columns "
-				      "arrival=..,prompt=..,output=..,unit=.. reads any");
+			return jsonl_refuse(s, e, key,
+					    "is not part of this format; --columns "
+					    "arrival=..,prompt=..,output=..,unit=.. reads any");
 	}
 	return 0;
 }
@@ -453,10 +217,7 @@ static int detect(struct jsonl_source *s, struct err *e)
 	json_t *object;
 	if (next_object(s, &object, e) <= 0)
 		return -1;
-	const struct json_format *found = NULL;
-	for (size_t i = 0; i < N_FORMATS && !found; i++)
-		if (json_object_get(object, formats[i].sign))
-			found = &formats[i];
+	const struct json_format *found = json_format_find(object);
 	json_decref(object);
 	if (!found)
 		return err_set(e,

@@ -70,8 +70,8 @@ static int refuse(const struct vllm_source *s, struct err *e, enum array which, 
 }
 
 /* A value of the next row, as text for cell_*(); the buffer has room for any number. */
-static int take(const struct vllm_source *s, enum array which, char buf[NUMBER_REAL_SIZE], struct cell *c,
-		struct err *e)
+static int take(const struct vllm_source *s, enum array which, char buf[NUMBER_REAL_SIZE],
+		struct cell *c, struct err *e)
 {
 	const json_t *v = json_array_get(s->array[which], s->given);
 	size_t n = 0;

@@ -58,8 +58,7 @@ static void begin(struct writer *w, const struct trace_row *first)
 	else
 		w->start_ns = w->ops->wall_clock ? START_NS : 0;
 	const bool has[N_EXTRAS] = {
-		[EXTRA_MAX_TOK] =
-			w->ops->by_name || first->max_tok > 0 || trace_has_max_tok(t),
+		[EXTRA_MAX_TOK] = w->ops->by_name || first->max_tok > 0 || trace_has_max_tok(t),
 		[EXTRA_PRIORITY] = first->priority != 0 || trace_has_priorities(t),
 		[EXTRA_CLIENT] = first->client > 0 || trace_has_clients(t),
 		[EXTRA_SESSION] = first->session > 0 || trace_has_sessions(t),

@@ -25,7 +25,7 @@ struct writer_ops {
 	bool wall_clock; /* arrivals are dates */
 	bool seconds;	 /* arrivals are JSON numbers, read as doubles: from 2^23 s on, where these
 			    are coarser than 1 ns, they are rounded to 10 us */
-	bool by_name; /* a row may have what the first one had not */
+	bool by_name;	 /* a row may have what the first one had not */
 	bool holds[N_EXTRAS];
 	int64_t hash_block; /* hash ids are kept from traces of the same block and rule */
 	enum trace_hash_rule hash_rule;
