@@ -242,7 +242,7 @@ int timeline_write(FILE *out, const char *path, int64_t run_id, struct timeline_
 {
 	struct writing w = {.out = out, .path = path, .counts = counts};
 	struct stored_run *runs = NULL;
-	size_t n;
+	size_t n = 0;
 	int rc;
 
 	*counts = (struct timeline_counts){0};
@@ -252,7 +252,7 @@ int timeline_write(FILE *out, const char *path, int64_t run_id, struct timeline_
 	rc = db_exec(w.db, "BEGIN") ? db_fail(w.db, path, "cannot be read", e)
 				    : db_read_runs(w.db, path, &run_id, 1, &runs, &n, e);
 	w.run = runs;
-	if (!rc)
+	if (!rc && n == 1)
 		rc = write_run(&w, e);
 	free(runs);
 	sqlite3_close(w.db);

@@ -65,6 +65,7 @@ struct sim {
 	struct sample *samples;
 	int64_t n_samples, sample_ns; /* at least so far apart at one instance */
 	int64_t *sampled_ns;	      /* last sample of each instance */
+	struct sample *unsampled;     /* its last look, where that was too close to it; t_ns -1 */
 
 	struct step_row *steps; /* of each slot, the step or run in progress; NULL: not asked for */
 

@@ -1,6 +1,7 @@
 /*
  * samples.h: looks at instances over time, bounded in number: when there are too many, every other
- * is dropped and they are taken twice as far apart. Taken where a plan is made, so that stepping
+ * is dropped and they are taken twice as far apart. What held for longer than that, and how each
+ * instance was left, is always among them. Taken where a plan is made, so that stepping
  * one decode step at a time takes the same.
  */
 #ifndef SIM_SAMPLES_H

@@ -235,6 +235,35 @@ static void test_timeline(void **state)
 			 "waiting\tpaged, instance 1\t2\t10\t0\n");
 }
 
+/*
+ * Between requests an instance is seen to be idle, though it became so less than a millisecond
+ * after the look before: steps of 0.2 ms, a request of one token and another 0.1 ms later; one of 3
+ * tokens at 50 s, and one of a token at 100 s.
+ */
+static void test_idle(void **state)
+{
+	const char *path = testing_path("idle.db");
+	const char *trace = testing_file("idle.csv", "arrive_s,prompt_tok,output_tok\n"
+						     "0,10,1\n0.0001,10,1\n50,10,3\n100,10,1\n");
+	char args[1200];
+	struct run_output o;
+
+	(void)state;
+	snprintf(args, sizeof args, "%s -x fixed:step_ns=200000 -p paged --db %s", trace, path);
+	o = run_well(args);
+	testing_run_free(&o);
+	o = testing_run("plot timeline --db %s --format tsv", path);
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.out, "running\tpaged\t1\t0\t1\n"
+				      "running\tpaged\t1\t0.0004\t0\n"
+				      "running\tpaged\t1\t50\t1\n"
+				      "running\tpaged\t1\t50.0006\t0\n"
+				      "running\tpaged\t1\t100\t1\n"
+				      "running\tpaged\t1\t100.0002\t0\n"
+				      "kv_blocks\tpaged\t1\t0\t1\n"));
+	testing_run_free(&o);
+}
+
 /* 2 GiB of weights and 1/64 GiB a block; with one request running 10 and 20 blocks were seen. */
 static void test_memory(void **state)
 {
@@ -492,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_cdf_of_a_histogram),
 		cmocka_unit_test(test_cdf_of_many),
 		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_cut_names),
