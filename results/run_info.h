@@ -33,6 +33,8 @@ struct run_info {
 	int64_t max_model_len;
 	char too_long[16];
 	int64_t too_long_rejected, too_long_truncated;
+	int64_t queue_limit, queue_full;
+	double timeout_s;
 	char max_tokens[24];
 	int64_t kv_blocks, block_tok, kv_bits, kv_token_bytes, kv_window_bytes, window_tok;
 	int64_t memory_bytes, weights_bytes, usable_bytes, decode_instances, decode_kv_blocks;

@@ -57,6 +57,9 @@ CREATE TABLE run (
 	too_long TEXT,               -- what becomes of longer requests: reject or truncate
 	too_long_rejected INTEGER,   -- requests rejected for it
 	too_long_truncated INTEGER,  -- requests whose output was cut for it
+	queue_limit INTEGER,         -- --queue-limit, requests in a queue at most; NULL: no limit
+	queue_full INTEGER,          -- requests rejected for it
+	timeout_s REAL,              -- --timeout, from the arrival; NULL: none
 	max_tokens TEXT,             -- --max-tokens: a number, model or output
 	kv_blocks INTEGER,           -- KV blocks of an instance
 	block_tok INTEGER,           -- slots of a block, tokens
@@ -88,9 +91,9 @@ CREATE TABLE run (
 CREATE TABLE metric (
 	run_id INTEGER PRIMARY KEY REFERENCES run(id) ON DELETE CASCADE,
 	times TEXT,                  -- what the step times are: predicted, measured or fixed
-	requests INTEGER,            -- that arrived: completed + rejected + unfinished
+	requests INTEGER,            -- that arrived: completed + rejected + aborted + unfinished
 	completed INTEGER,           -- last token delivered
-	rejected INTEGER,            -- could never be served, or longer than max_model_len
+	rejected INTEGER,            -- could never be served, longer than max_model_len, or the queue was full
 	unfinished INTEGER,          -- waiting or running when it ended
 	offered_rps REAL,            -- (requests - 1) / (last arrival - first); Inf: all at once
 	throughput_rps REAL,         -- completed / (last completion - first arrival)
@@ -124,6 +127,7 @@ CREATE TABLE metric (
 	saturated INTEGER,           -- 1: the backlog grows over the second half of the arrivals by more
 	                             -- than 5% of the offered rate
 	throughput_steady_rps REAL,  -- completed requests a second, ramp and drain cut
+	aborted INTEGER,             -- not done within --timeout of their arrival
 	recomputed_tok INTEGER,      -- tokens prefilled again after preemptions
 	devices INTEGER,             -- that all instances need together
 	percentiles TEXT             -- exact or histogram (ITL always is one), within 0.1%
@@ -143,8 +147,19 @@ CREATE TABLE request (
 	preemptions INTEGER,
 	instance INTEGER,            -- that served it; of several, the last
 	max_gap_ns REAL,             -- longest gap between two deliveries
-	status TEXT NOT NULL,        -- completed, rejected or unfinished
+	client INTEGER,              -- of the trace: its name is in the table client
+	session INTEGER,             -- of the trace, from 1: turns of one conversation
+	priority INTEGER,            -- of the trace, lower goes first
+	status TEXT NOT NULL,        -- completed, rejected, aborted or unfinished
 	PRIMARY KEY (run_id, idx)
+) WITHOUT ROWID;
+
+-- Who sent the requests of a run, where its trace says so.
+CREATE TABLE client (
+	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+	id INTEGER NOT NULL,         -- as in request.client
+	name TEXT NOT NULL,
+	PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
 -- The state of an instance, looked at now and then: a bounded number of rows a run.
@@ -198,7 +213,7 @@ SELECT
 	e2e_mean_s, e2e_p50_s, e2e_p99_s,
 	norm_latency_mean_s, queue_mean_s, queue_p99_s,
 	preemptions, steps, makespan_s, kv_util_mean, batch_mean, bound, saturated,
-	throughput_steady_rps, recomputed_tok, devices, given, percentiles, notes
+	throughput_steady_rps, aborted, recomputed_tok, devices, given, percentiles, notes
 FROM run JOIN metric ON metric.run_id = run.id;
 
 -- One row a stored request with its latencies, and whether it met each target of its run: 1 or 0,

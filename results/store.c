@@ -4,7 +4,7 @@
 
 #include "results/db.h"
 
-enum insert { INSERT_REQUEST, INSERT_SAMPLE, INSERT_STEP, INSERT_BIN, N_INSERTS };
+enum insert { INSERT_REQUEST, INSERT_CLIENT, INSERT_SAMPLE, INSERT_STEP, INSERT_BIN, N_INSERTS };
 
 /* The tables of rows that spill, and how they come into the file: ?1 is the id of the run. */
 static const struct spill {
@@ -16,10 +16,15 @@ static const struct spill {
 	[INSERT_REQUEST] = {.table = "request",
 			    .columns = "idx,arrive_ns,schedule_ns,first_token_ns,finish_ns,"
 				       "prompt_tok,output_tok,cached_tok,preemptions,instance,"
-				       "max_gap_ns,status",
+				       "max_gap_ns,client,session,priority,status",
 			    .order = "idx",
 			    .key = "idx INTEGER PRIMARY KEY",
-			    .n_columns = 12},
+			    .n_columns = 15},
+	[INSERT_CLIENT] = {.table = "client",
+			   .columns = "id,name",
+			   .order = "id",
+			   .key = "id INTEGER PRIMARY KEY",
+			   .n_columns = 2},
 	[INSERT_SAMPLE] = {.table = "sample",
 			   .columns = "t_ns,instance,running,waiting,kv_blocks",
 			   .order = "rowid",
@@ -125,6 +130,15 @@ static void bind_time(sqlite3_stmt *insert, int i, int64_t v)
 		sqlite3_bind_int64(insert, i, v);
 }
 
+/* 0 is NULL */
+static void bind_given(sqlite3_stmt *insert, int i, int64_t v)
+{
+	if (v == 0)
+		sqlite3_bind_null(insert, i);
+	else
+		sqlite3_bind_int64(insert, i, v);
+}
+
 static int spill_row(struct store *s, enum insert kind, struct err *e)
 {
 	sqlite3_stmt *insert = s->inserts[kind];
@@ -144,7 +158,8 @@ int store_record(struct store *s, const struct record *r, struct err *e)
 {
 	static const char *const status[] = {[RECORD_COMPLETED] = "completed",
 					     [RECORD_REJECTED] = "rejected",
-					     [RECORD_UNFINISHED] = "unfinished"};
+					     [RECORD_UNFINISHED] = "unfinished",
+					     [RECORD_ABORTED] = "aborted"};
 	sqlite3_stmt *insert = s->inserts[INSERT_REQUEST];
 
 	sqlite3_bind_int64(insert, 1, r->idx);
@@ -161,8 +176,20 @@ int store_record(struct store *s, const struct record *r, struct err *e)
 		sqlite3_bind_null(insert, 11);
 	else
 		sqlite3_bind_double(insert, 11, r->max_gap_ns);
-	sqlite3_bind_text(insert, 12, status[r->status], -1, SQLITE_STATIC);
+	bind_given(insert, 12, r->client);
+	bind_given(insert, 13, r->session);
+	sqlite3_bind_int64(insert, 14, r->priority);
+	sqlite3_bind_text(insert, 15, status[r->status], -1, SQLITE_STATIC);
 	return spill_row(s, INSERT_REQUEST, e);
+}
+
+int store_client(struct store *s, int64_t id, const char *name, struct err *e)
+{
+	sqlite3_stmt *insert = s->inserts[INSERT_CLIENT];
+
+	sqlite3_bind_int64(insert, 1, id);
+	sqlite3_bind_text(insert, 2, name, -1, SQLITE_TRANSIENT);
+	return spill_row(s, INSERT_CLIENT, e);
 }
 
 int store_sample(struct store *s, const struct sample *p, struct err *e)

@@ -15,13 +15,14 @@
 #include "results/summary.h"
 #include "sim/err.h"
 
-enum record_status { RECORD_COMPLETED, RECORD_REJECTED, RECORD_UNFINISHED };
+enum record_status { RECORD_COMPLETED, RECORD_REJECTED, RECORD_UNFINISHED, RECORD_ABORTED };
 
 /* One request of a run. Times are ns of simulated time, -1 where it did not come to that. */
 struct record {
 	int64_t idx, arrive_ns, schedule_ns, first_token_ns, finish_ns;
 	int64_t prompt_tok, output_tok, cached_tok, preemptions, instance;
-	double max_gap_ns; /* longest gap between deliveries; -1: none */
+	int64_t client, session, priority; /* of the trace, 0: none */
+	double max_gap_ns;		   /* longest gap between deliveries; -1: none */
 	enum record_status status;
 };
 
@@ -53,6 +54,7 @@ struct store *store_open(const char *path, struct err *e);
 int store_record(struct store *s, const struct record *r, struct err *e);
 int store_sample(struct store *s, const struct sample *p, struct err *e);
 int store_step(struct store *s, const struct step_row *r, struct err *e);
+int store_client(struct store *s, int64_t id, const char *name, struct err *e);
 int store_bin(struct store *s, const struct histogram_bin *b, struct err *e);
 
 /*

@@ -27,11 +27,12 @@ struct summary {
 	int64_t saturated; /* 0, 1 or NULL */
 	/* after the columns every reader knows */
 	double throughput_steady_rps; /* ramp and drain cut */
-	int64_t recomputed_tok;	      /* tokens prefilled again after preemptions */
-	int64_t devices;	      /* that all instances need */
-	char given[256];	      /* parameters that were written, as written */
-	char percentiles[16];	      /* "exact" or "histogram" (all but ITL, which always is) */
-	char notes[128];	      /* "oracle", "roofline", ...; space separated */
+	int64_t aborted;	/* not done in time; requests is the sum with the other three */
+	int64_t recomputed_tok; /* tokens prefilled again after preemptions */
+	int64_t devices;	/* that all instances need */
+	char given[256];	/* parameters that were written, as written */
+	char percentiles[16];	/* "exact" or "histogram" (all but ITL, which always is) */
+	char notes[128];	/* "oracle", "roofline", ...; space separated */
 };
 
 extern const struct field summary_fields[];

@@ -14,6 +14,7 @@
 enum event_kind {
 	EVENT_STEP,	/* an instance's step, or run of steps, ends */
 	EVENT_TRANSFER, /* a decode instance's inbound transfer ends */
+	EVENT_TIMEOUT,	/* index 0 only: the oldest request is not done in time */
 	EVENT_ARRIVAL,	/* index 0 only */
 	EVENT_WAIT,	/* the time that an instance's policy asked for */
 	EVENT_PULL,	/* index 0 only: decode instances look at the ready queue */

@@ -27,6 +27,7 @@ enum { MOVE_GIVEN, MOVE_NVLINK, MOVE_PCIE, MOVE_NETWORK };
 struct disaggregated_params {
 	int64_t prefill, decode;       /* instances */
 	int64_t prefill_tp, decode_tp; /* 0: the run's --tp */
+	int64_t prefill_pp, decode_pp; /* 0: the run's --pp */
 	int64_t ttft, link;
 	char policy[PARAM_TEXT_MAX]; /* of the prefill instances */
 	double bandwidth_gb_s, latency_s;

@@ -142,7 +142,11 @@ static void describe_run(const struct replay *r, size_t n_runs)
 	print_count(name, "requests longer than --max-model-len rejected",
 		    r->counts.too_long_rejected);
 	print_count(name, "requests rejected because the whole KV pool could not hold one of them",
-		    r->summary.rejected - r->counts.too_long_rejected);
+		    r->summary.rejected - r->counts.too_long_rejected - r->counts.queue_full);
+	print_count(name, "requests rejected because the queue was full (--queue-limit)",
+		    r->counts.queue_full);
+	print_count(name, "requests aborted because they were not done in time (--timeout)",
+		    r->summary.aborted);
 }
 
 /* Takes the runs in order: commits, counts, and stops at the first that failed. */

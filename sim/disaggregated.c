@@ -86,12 +86,15 @@ static void arrive(struct sim *s, struct job *j)
 	struct pools *p = s->shape_state;
 	struct instance *in = sim_route(s);
 	const struct kv *decode = &s->instances[p->prefill].kv;
+	bool decodes_first = s->c->choice->shape.ttft == TTFT_DECODE;
+	/* what a pull takes is enough for two tokens */
+	int64_t least_tok = decodes_first && j->output_tok == 1 ? 2 : j->output_tok;
 
 	j->stop_tok = 1;
 	j->req.max_tok = 1;
-	j->keep_kv = j->output_tok > 1 || s->c->choice->shape.ttft == TTFT_DECODE;
+	j->keep_kv = j->output_tok > 1 || decodes_first;
 	j->instance = in->index;
-	if (kv_blocks(decode, j->req.prompt_tok + j->output_tok - 1) > decode->total)
+	if (kv_blocks(decode, j->req.prompt_tok + least_tok - 1) > decode->total)
 		sim_reject(s, j);
 	else
 		sim_enqueue(s, in, j);
@@ -108,6 +111,11 @@ static void done(struct sim *s, struct job *j, int64_t t_ns)
 	if (s->c->choice->shape.ttft == TTFT_DECODE) {
 		j->gen_tok = 0;
 		j->first_ns = -1;
+	}
+	if (j->doomed) {
+		instance_release_kv(&s->instances[j->instance], j, j->blocks);
+		sim_abort(s, j);
+		return;
 	}
 	j->state = JOB_MOVING;
 	j->source = j->instance;
@@ -237,9 +245,34 @@ static void transfer(struct sim *s, uint32_t d)
 		agenda_set(&s->agenda, EVENT_TRANSFER, d, link->inbound.first->moved_ns);
 	instance_release_kv(source, j, j->source_blocks);
 	instance_join(in, j);
+	if (j->doomed) {
+		sim_sync(s, in);
+		instance_abort(in, j, s->now_ns);
+		sim_abort(s, j);
+		moved(s, in);
+	}
 	sim_notify(s, source);
 	sim_notify(s, in);
 	set_bound(s, p, p->bound);
+}
+
+static bool expire(struct sim *s, struct job *j)
+{
+	struct pools *p = s->shape_state;
+	struct instance *source = &s->instances[j->source];
+
+	if (!j->keep_kv) /* it has come, and waits to join */
+		return false;
+	if (j->moved_ns >= 0) {
+		j->doomed = true;
+		return true;
+	}
+	list_remove(&p->ready, j);
+	instance_release_kv(source, j, j->source_blocks);
+	sim_abort(s, j);
+	sim_notify(s, source);
+	agenda_set(&s->agenda, EVENT_PULL, 0, s->now_ns);
+	return true;
 }
 
 static int64_t waiting(const struct sim *s)
@@ -264,6 +297,7 @@ const struct shape_ops shape_disaggregated = {
 	.moved = moved,
 	.transfer = transfer,
 	.pull = pull,
+	.expire = expire,
 	.waiting = waiting,
 	.close = close_pools,
 };

@@ -1,10 +1,11 @@
 /* engine.c: time. Takes events off the agenda until there are none, or the horizon is reached. */
-#include "sim/engine.h"
+#include "sim/incoming.h"
 #include "sim/outcome.h"
 #include "sim/rng.h"
 #include "sim/run.h"
 #include "sim/samples.h"
 #include "sim/steps.h"
+#include "sim/timeout.h"
 #include <string.h>
 
 static const int64_t GIB = (int64_t)1 << 30;
@@ -163,19 +164,23 @@ struct instance *sim_route(struct sim *s)
 
 /* Requests that end */
 
-/* In a closed loop the end of a request lets the next one in, at the same time. */
 static void ended(struct sim *s, struct job *j)
 {
+	int64_t idx = j->req.idx;
+
+	timeout_cancel(s, j);
 	job_give(&s->jobs, j);
-	if (s->c->closed_loop > 0 && !s->trace_ended) {
-		s->to_issue++;
-		agenda_set(&s->agenda, EVENT_ARRIVAL, 0, s->now_ns);
-	}
+	incoming_ended(s, idx);
 }
 
 void sim_enqueue(struct sim *s, struct instance *in, struct job *j)
 {
 	if (kv_blocks(&in->kv, instance_need_tok(in, j)) > in->kv.total) {
+		sim_reject(s, j);
+		return;
+	}
+	if (s->c->queue_limit > 0 && instance_waiting(in) >= s->c->queue_limit) {
+		s->counts.queue_full++;
 		sim_reject(s, j);
 		return;
 	}
@@ -197,97 +202,17 @@ void sim_complete(struct sim *s, struct job *j, int64_t t_ns)
 	ended(s, j);
 }
 
+void sim_abort(struct sim *s, struct job *j)
+{
+	outcome_record(s, j, RECORD_ABORTED, -1);
+	ended(s, j);
+}
+
 static void instance_done(void *arg, struct job *j, int64_t t_ns)
 {
 	struct sim *s = arg;
 
 	s->shape->done(s, j, t_ns);
-}
-
-/* Arrivals */
-
-/* Reads the next row, and puts its arrival on the agenda. */
-static void read_next(struct sim *s)
-{
-	int got = s->c->next(s->c->next_arg, &s->next, s->err);
-
-	s->failed = s->failed || got < 0;
-	s->next_known = got > 0;
-	s->trace_ended = got <= 0;
-	if (got <= 0)
-		return;
-	if (s->c->closed_loop == 0)
-		agenda_set(&s->agenda, EVENT_ARRIVAL, 0, s->next.arrive_ns);
-	else if (s->to_issue > 0)
-		agenda_set(&s->agenda, EVENT_ARRIVAL, 0, s->now_ns);
-}
-
-static int64_t waiting(const struct sim *s)
-{
-	int64_t n = s->shape->waiting ? s->shape->waiting(s) : 0;
-
-	for (uint32_t i = 0; i < s->n; i++)
-		n += instance_waiting(&s->instances[i]) + instance_swapped(&s->instances[i]);
-	return n;
-}
-
-static int64_t max_tok_of(struct sim *s, const struct trace_row *row)
-{
-	int64_t limit = 0;
-
-	if (row->max_tok > 0)
-		limit = row->max_tok;
-	else if (s->c->max_tokens_rule == MAX_TOKENS_N)
-		limit = s->c->max_tokens;
-	else if (s->c->max_tokens_rule == MAX_TOKENS_MODEL)
-		limit = s->c->context - row->prompt_tok;
-	if (limit >= row->output_tok)
-		return limit;
-	s->counts.raised_max_tok += row->max_tok > 0 || s->c->max_tokens_rule == MAX_TOKENS_N;
-	return row->output_tok;
-}
-
-/* False: the request is longer than the server takes, even with its output cut. */
-static bool fits_model_len(struct sim *s, struct job *j)
-{
-	int64_t room = s->c->max_model_len - j->req.prompt_tok;
-
-	if (s->c->max_model_len == 0)
-		s->counts.beyond_context +=
-			s->c->context > 0 && j->req.prompt_tok + j->output_tok > s->c->context;
-	if (s->c->max_model_len == 0 || j->output_tok <= room)
-		return true;
-	if (!s->c->too_long_truncate || room < 1) {
-		s->counts.too_long_rejected++;
-		return false;
-	}
-	s->counts.too_long_truncated++;
-	j->output_tok = room;
-	return true;
-}
-
-static void arrival(struct sim *s)
-{
-	struct trace_row row = s->next;
-	struct job *j = job_take(&s->jobs);
-
-	s->to_issue -= s->c->closed_loop > 0;
-	j->output_tok = row.output_tok;
-	j->req = (struct request){.idx = s->idx++,
-				  .arrive_ns = s->now_ns,
-				  .prompt_tok = row.prompt_tok,
-				  .priority = row.priority};
-	if (metrics_arrival(&s->metrics, s->now_ns))
-		metrics_backlog(&s->metrics, s->now_ns, waiting(s));
-	if (fits_model_len(s, j)) {
-		row.output_tok = j->output_tok;
-		j->ask_tok = max_tok_of(s, &row);
-		s->shape->arrive(s, j);
-	} else {
-		j->instance = sim_route(s)->index;
-		sim_reject(s, j);
-	}
-	read_next(s);
 }
 
 /* Instances */
@@ -312,6 +237,8 @@ static void step_end(struct sim *s, struct instance *in)
 		in->b.busy = false;
 		instance_settle(in, s->now_ns);
 	}
+	if (in->b.doomed)
+		timeout_boundary(s, in);
 	plan_soon(s, in);
 	if (in->pp > 1 && in->ended) {
 		notify_batches(s, in);
@@ -365,9 +292,11 @@ static void handle(struct sim *s, enum event_kind kind, uint32_t index)
 	case EVENT_TRANSFER:
 		s->shape->transfer(s, index);
 		break;
+	case EVENT_TIMEOUT:
+		timeout_expire(s);
+		break;
 	case EVENT_ARRIVAL:
-		if (s->next_known)
-			arrival(s);
+		incoming_next(s);
 		break;
 	case EVENT_WAIT:
 		sim_notify(s, at_slot(s, index));
@@ -423,7 +352,8 @@ static void loop(struct sim *s)
 			plan_or_wait(s);
 		if (++s->counts.events % PROGRESS_EVENTS == 0 && s->c->progress)
 			s->c->progress(s->c->progress_arg, s->now_ns,
-				       s->metrics.completed + s->metrics.rejected);
+				       s->metrics.completed + s->metrics.rejected +
+					       s->metrics.aborted);
 	}
 	s->cut_off = agenda_time(&s->agenda) != INT64_MAX;
 	if (s->cut_off)
@@ -467,8 +397,7 @@ static void start(struct sim *s)
 	agenda_init(&s->agenda, s->n_slots);
 	samples_init(s);
 	steps_init(s);
-	s->to_issue = s->c->closed_loop;
-	read_next(s);
+	incoming_start(s);
 }
 
 static void stop(struct sim *s)
@@ -481,6 +410,7 @@ static void stop(struct sim *s)
 	free(s->slot_instance);
 	samples_release(s);
 	steps_release(s);
+	incoming_stop(s);
 	agenda_release(&s->agenda);
 	metrics_release(&s->metrics);
 	router_release(&s->router);

@@ -26,6 +26,11 @@ struct shape_ops {
 	/* EVENT_TRANSFER, EVENT_PULL. May be NULL. */
 	void (*transfer)(struct sim *s, uint32_t index);
 	void (*pull)(struct sim *s);
+	/*
+	 * j, which is JOB_MOVING, is not done in time: it leaves, now or later. False: it is at its
+	 * instance already, which sees to it. May be NULL where no job ever is.
+	 */
+	bool (*expire)(struct sim *s, struct job *j);
 	/* Requests that wait between instances. May be NULL. */
 	int64_t (*waiting)(const struct sim *s);
 	/* The simulation ends now: what is counted by time counts up to here. May be NULL. */
@@ -60,7 +65,10 @@ struct sim {
 	struct trace_row next; /* where next_known */
 	bool next_known, trace_ended;
 	int64_t to_issue; /* closed loop: requests to arrive now */
-	int64_t idx;	  /* of the next request */
+	int64_t arrived;
+	struct sessions *sessions; /* all rows, where some wait for others (then `next` is not
+				      used) */
+	struct job *deadline_first, *deadline_last; /* timeout.h */
 
 	struct sample *samples;
 	int64_t n_samples, sample_ns; /* at least so far apart at one instance */
@@ -91,6 +99,8 @@ void sim_kv_changed(struct sim *s, struct instance *in);
 void sim_enqueue(struct sim *s, struct instance *in, struct job *j);
 void sim_reject(struct sim *s, struct job *j);
 void sim_complete(struct sim *s, struct job *j, int64_t t_ns);
+/* It is in no place any more, and holds nothing. */
+void sim_abort(struct sim *s, struct job *j);
 /* The instance that an arrival goes to. */
 struct instance *sim_route(struct sim *s);
 

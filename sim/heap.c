@@ -41,6 +41,11 @@ void heap_push(struct heap *h, struct job *j, int64_t key, int64_t tie)
 	sift_up(h, h->n++, (struct heap_entry){key, tie, j});
 }
 
+bool heap_has(const struct heap *h, const struct job *j)
+{
+	return j->heap_pos < h->n && h->at[j->heap_pos].job == j;
+}
+
 void heap_remove(struct heap *h, struct job *j)
 {
 	size_t i = j->heap_pos;

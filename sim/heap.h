@@ -19,6 +19,7 @@ struct heap {
 
 void heap_push(struct heap *h, struct job *j, int64_t key, int64_t tie);
 void heap_remove(struct heap *h, struct job *j);
+bool heap_has(const struct heap *h, const struct job *j);
 /* h->at[0] is the lowest where n > 0; this takes it out. */
 struct job *heap_pop(struct heap *h);
 void heap_release(struct heap *h);

@@ -500,8 +500,11 @@ static void hold(struct instance *in, struct job *j)
 		list_append(&in->b.held.deferred, j);
 }
 
-/* j has all its tokens: it is running, and no longer in the heap. */
-static void finish(struct instance *in, struct job *j, int64_t t_ns)
+/*
+ * j, which is no longer in the heap, runs no more. `lags`: its seat and its blocks come free one
+ * boundary later.
+ */
+static void retire(struct instance *in, struct job *j, bool lags)
 {
 	bool was_decoding = j->state == JOB_DECODING;
 
@@ -518,17 +521,29 @@ static void finish(struct instance *in, struct job *j, int64_t t_ns)
 	} else {
 		if (was_decoding)
 			leave_decoding(in, j);
-		in->lag_seats += in->async;
-		if (!j->keep_kv && in->async)
+		in->lag_seats += lags;
+		if (!j->keep_kv && lags)
 			in->lag_blocks += j->blocks;
 		else if (!j->keep_kv)
 			kv_give(&in->kv, j->blocks);
 	}
+}
+
+static void tell_end(struct instance *in, struct job *j)
+{
 	j->state = JOB_DONE;
 	in->b.plan_due = true;
 	in->ended = true;
 	if (in->policy->on_finish)
 		in->policy->on_finish(in->state, &j->req);
+}
+
+/* j has all its tokens: it is running, and no longer in the heap. */
+static void finish(struct instance *in, struct job *j, int64_t t_ns)
+{
+	/* one that would go on elsewhere, but is out of time, leaves as aborted ones do */
+	retire(in, j, in->async && !(j->doomed && j->keep_kv));
+	tell_end(in, j);
 	if (!j->deferred)
 		in->ops->done(in->ops->arg, j, t_ns);
 	if (in->b.batch_padded && in->b.running.n == 0)
@@ -611,6 +626,55 @@ void instance_end_single(struct instance *in)
 		if (j->done_tok == j->seq_tok)
 			prefilled(in, j, s->end_ns);
 	}
+}
+
+static void leave_queue(struct instance *in, struct job *j)
+{
+	struct queue *q = &in->waiting;
+
+	if (heap_has(&q->ranked, j))
+		heap_remove(&q->ranked, j);
+	else /* at the head are those that were preempted */
+		list_remove(j->preemptions > 0 ? &q->front : &in->staged, j);
+}
+
+static void leave_running(struct instance *in, struct job *j)
+{
+	if (j->state == JOB_DECODING)
+		heap_remove(&in->b.due, j);
+	else
+		in->b.n_partial--;
+	j->keep_kv = j->deferred = false;
+	retire(in, j, false);
+}
+
+void instance_abort(struct instance *in, struct job *j, int64_t t_ns)
+{
+	switch (j->state) {
+	case JOB_WAITING:
+		leave_queue(in, j);
+		break;
+	case JOB_SWAPPED:
+		list_remove(&in->b.swapped, j);
+		in->kv.host_used -= j->blocks;
+		break;
+	case JOB_MOVING:
+		list_remove(&in->b.joining, j);
+		kv_give(&in->kv, j->blocks);
+		break;
+	case JOB_DONE:
+		list_remove(&in->b.held.deferred, j);
+		break;
+	case JOB_PREFILLING:
+	case JOB_DECODING:
+		leave_running(in, j);
+		break;
+	case JOB_FREE:
+		CHECK(0, "request %lld is nowhere", (long long)j->req.idx);
+	}
+	tell_end(in, j);
+	if (in->b.batch_padded && in->b.running.n == 0)
+		end_batch(in, t_ns);
 }
 
 void instance_account_bound(struct instance *in, int64_t now_ns)

@@ -101,6 +101,7 @@ struct batch {
 	struct single single;
 	bool busy; /* a step is in progress: the single one, or one of the run */
 	bool in_single;
+	bool doomed; /* some are to leave at its end, out of time */
 	bool plan_due;
 };
 
@@ -229,6 +230,13 @@ void instance_admit(struct instance *in, int64_t now_ns); /* the head of the que
 void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kind);
 void instance_restore(struct instance *in, struct job *j);
 void instance_join_waiting(struct instance *in); /* joining -> running, at a boundary */
+
+/*
+ * j leaves this instance without being done: it waits, is swapped out, has come in and not joined,
+ * or (at a boundary of its batch, which is at work) runs. In a padded batch it is held like one
+ * that is done. The caller has accounted for the run up to now.
+ */
+void instance_abort(struct instance *in, struct job *j, int64_t t_ns);
 
 /* async: a step ends now. Seats and blocks of those that ended one step before come free. */
 void instance_catch_up(struct instance *in, int64_t now_ns);

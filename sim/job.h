@@ -41,6 +41,8 @@ struct job {
 	bool reserved;	   /* its blocks were all taken at admission */
 	bool keep_kv;	   /* when done here its blocks stay until job_release_kv() */
 	bool prepaid;	   /* holds the block of its next token already */
+	bool doomed;	   /* out of time, it leaves at the next boundary */
+	bool timed;	   /* its deadline is still to come */
 	bool deferred;	   /* all its tokens are delivered when its batch ends */
 	int64_t admit_seq; /* order of admission at its instance */
 	int64_t schedule_ns, first_ns; /* s and f, -1 before */
@@ -50,9 +52,11 @@ struct job {
 	int64_t preemptions;
 	int64_t source_blocks; /* kept at instance `source` until its transfer ends at moved_ns */
 	int32_t source;
-	int64_t moved_ns;	 /* -1: not pulled yet */
-	struct job *prev, *next; /* in the list that its state says */
-	size_t heap_pos;	 /* in the waiting or the finish heap */
+	int64_t moved_ns;	     /* -1: not pulled yet */
+	int64_t client, session;     /* of the trace */
+	struct job *older, *younger; /* where timed: by deadline */
+	struct job *prev, *next;     /* in the list that its state says */
+	size_t heap_pos;	     /* in the waiting or the finish heap */
 };
 
 /* Jobs are recycled: memory follows the requests in flight. */

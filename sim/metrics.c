@@ -117,6 +117,9 @@ void metrics_record(struct metrics *m, const struct record *r, int64_t gap_ns, i
 	case RECORD_REJECTED:
 		m->rejected++;
 		break;
+	case RECORD_ABORTED:
+		m->aborted++;
+		break;
 	case RECORD_UNFINISHED:
 		m->unfinished++;
 		break;
@@ -196,6 +199,7 @@ void metrics_summary(struct metrics *m, const struct hist *itl, struct summary *
 	s->completed = m->completed;
 	s->rejected = m->rejected;
 	s->unfinished = m->unfinished;
+	s->aborted = m->aborted;
 	fill_rates(m, s);
 	s->ttft_mean_s = series_mean_s(&m->ttft);
 	s->ttft_p50_s = series_percentile_s(&m->ttft, all, 50);

@@ -35,7 +35,7 @@ enum { BACKLOG_POINTS = 4096 };
 struct metrics {
 	struct slo slo;
 	bool keep_all;
-	int64_t requests, completed, rejected, unfinished, good;
+	int64_t requests, completed, rejected, aborted, unfinished, good;
 	int64_t output_tok; /* of completed requests */
 	int64_t first_arrive_ns, last_arrive_ns, last_finish_ns;
 	struct series ttft, tpot, e2e, norm, queue;

@@ -20,6 +20,9 @@ void outcome_record(struct sim *s, const struct job *j, enum record_status statu
 		.output_tok = j->output_tok,
 		.preemptions = j->preemptions,
 		.instance = j->instance,
+		.client = j->client,
+		.session = j->session,
+		.priority = j->req.priority,
 		.max_gap_ns = instance_max_gap(in, j),
 		.status = status,
 	};

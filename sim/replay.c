@@ -86,13 +86,17 @@ static void set_kv(const struct model *m, const struct memory_want *want, struct
 }
 
 static int make_hardware(const struct run_options *o, const struct choice *choice,
-			 struct resources *res, int which, int64_t tp, struct hardware *hw,
-			 struct err *e)
+			 struct resources *res, int which, struct hardware *hw, struct err *e)
 {
+	const struct disaggregated_params *d = &choice->shape;
+	int64_t tp = which ? d->decode_tp : d->prefill_tp;
+	int64_t pp = which ? d->decode_pp : d->prefill_pp;
 	struct memory_want want = o->memory;
 
 	if (tp > 0)
 		want.tp = tp;
+	if (pp > 0)
+		want.pp = pp;
 	if (o->has_model && model_check_tp(&o->model, want.tp, e) < 0)
 		return -1;
 	if (make_executor(o, res, which, &want, &choice->common, e) < 0 ||
@@ -113,11 +117,9 @@ static int make_both(const struct run_options *o, const struct choice *choice,
 		     struct resources *res, struct hardware *hw, struct hardware *decode_hw,
 		     struct err *e)
 {
-	if (make_hardware(o, choice, res, 0, choice->shape.prefill_tp, hw, e) < 0)
+	if (make_hardware(o, choice, res, 0, hw, e) < 0)
 		return -1;
-	return choice->disaggregated
-		       ? make_hardware(o, choice, res, 1, choice->shape.decode_tp, decode_hw, e)
-		       : 0;
+	return choice->disaggregated ? make_hardware(o, choice, res, 1, decode_hw, e) : 0;
 }
 
 static void free_executors(struct resources *res)
@@ -171,6 +173,17 @@ static int to_bin(void *arg, const struct histogram_bin *b, struct err *e)
 	return store_bin(arg, b, e);
 }
 
+/* The names of the clients that rows may have had. */
+static int store_clients(struct store *store, const struct trace *t, struct err *e)
+{
+	const char *name;
+
+	for (int64_t id = 1; *(name = trace_client_name(t, id)); id++)
+		if (store_client(store, id, name, e) < 0)
+			return -1;
+	return 0;
+}
+
 struct watch {
 	struct replay *r;
 	struct resources *res;
@@ -201,6 +214,8 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		.too_long_truncate = o->truncate,
 		.closed_loop = o->closed_loop,
 		.sessions_open = o->sessions_open,
+		.queue_limit = o->queue_limit,
+		.timeout_ns = llround(o->timeout_s * 1e9),
 		.horizon_ns = o->horizon_given ? llround(o->horizon_s * 1e9) : -1,
 		.step_by_step = o->no_fast_forward,
 		.seed = (uint64_t)o->select.seed,
@@ -219,6 +234,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 	if (!res->trace)
 		return -1;
 	c.next_arg = res->trace;
+	c.has_sessions = trace_has_sessions(res->trace);
 	if (o->db) {
 		r->store = store_open(o->db, e);
 		if (!r->store)
@@ -229,7 +245,9 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		c.step = o->steps ? to_step : NULL;
 		c.bin = to_bin;
 	}
-	return sim_run(&c, &r->summary, &r->counts, e);
+	if (sim_run(&c, &r->summary, &r->counts, e) < 0)
+		return -1;
+	return o->db && o->keep_all ? store_clients(r->store, res->trace, e) : 0;
 }
 
 /* What the row and the database say of the settings */
@@ -317,8 +335,9 @@ static int64_t count_devices(const struct replay *r)
 
 	if (!r->choice->disaggregated)
 		return r->options->instances * tp * pp;
-	return pp * (d->prefill * (d->prefill_tp ? d->prefill_tp : tp) +
-		     d->decode * (d->decode_tp ? d->decode_tp : tp));
+	return d->prefill * (d->prefill_tp ? d->prefill_tp : tp) *
+		       (d->prefill_pp ? d->prefill_pp : pp) +
+	       d->decode * (d->decode_tp ? d->decode_tp : tp) * (d->decode_pp ? d->decode_pp : pp);
 }
 
 static void fill_info(struct replay *r, const struct resources *res)
@@ -360,6 +379,9 @@ static void fill_info(struct replay *r, const struct resources *res)
 	snprintf(i->too_long, sizeof(i->too_long), "%s", o->too_long_text);
 	i->too_long_rejected = r->counts.too_long_rejected;
 	i->too_long_truncated = r->counts.too_long_truncated;
+	i->queue_limit = given_int(o->queue_limit);
+	i->queue_full = r->counts.queue_full;
+	i->timeout_s = given_real(o->timeout_s);
 	snprintf(i->max_tokens, sizeof(i->max_tokens), "%s", o->max_tokens_text);
 	i->slo_ttft_s = o->slo.ttft_ns / 1e9;
 	i->slo_tpot_s = o->slo.tpot_ns / 1e9;

@@ -36,6 +36,10 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		{"horizon", 0, OPTION_REAL, &o->horizon_s, "S",
 		 "stop after S simulated seconds; what is not done is unfinished", 0, 1e9,
 		 &o->horizon_given},
+		{"queue-limit", 0, OPTION_INT, &o->queue_limit, "N",
+		 "an arrival that finds N requests in its queue is rejected", 1, 1e9, 0},
+		{"timeout", 0, OPTION_REAL, &o->timeout_s, "S",
+		 "a request not done S seconds after its arrival is aborted", 1e-9, 1e9, 0},
 		{"max-model-len", 0, OPTION_INT, &o->max_model_len, "N",
 		 "longest prompt + output that the server takes", 1, 1e12, 0},
 		{"too-long", 0, OPTION_TEXT, &o->too_long_text, "reject|truncate",
@@ -190,7 +194,9 @@ static int check_tp(const struct run_options *o, struct err *e)
 		if (!o->choices[i].disaggregated)
 			continue;
 		if ((d->prefill_tp && model_check_tp(&o->model, d->prefill_tp, e) < 0) ||
-		    (d->decode_tp && model_check_tp(&o->model, d->decode_tp, e) < 0))
+		    (d->decode_tp && model_check_tp(&o->model, d->decode_tp, e) < 0) ||
+		    (d->prefill_pp && model_check_pp(&o->model, d->prefill_pp, e) < 0) ||
+		    (d->decode_pp && model_check_pp(&o->model, d->decode_pp, e) < 0))
 			return -1;
 	}
 	if (model_check_pp(&o->model, o->memory.pp, e) < 0)

@@ -20,7 +20,7 @@ struct run_options {
 	const char *max_tokens_text, *too_long_text, *slo_text, *sessions_text;
 	struct trace_select select;
 	const char *db, *format_text, *requests_text;
-	double horizon_s;
+	double horizon_s, timeout_s;
 	int64_t jobs;
 	bool steps, no_fast_forward, horizon_given, instances_given;
 
@@ -38,7 +38,7 @@ struct run_options {
 	struct memory_want memory;
 	const struct router_ops *router;
 	enum max_tokens_rule max_tokens_rule;
-	int64_t instances, max_tokens, max_model_len, closed_loop;
+	int64_t instances, max_tokens, max_model_len, closed_loop, queue_limit;
 	bool truncate, keep_all;
 	bool sessions_open;
 	bool input_failed; /* what is wrong is in a file, not in the command line */

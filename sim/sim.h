@@ -50,7 +50,8 @@ struct sim_config {
 	int64_t max_model_len; /* 0: none */
 	bool too_long_truncate;
 	int64_t closed_loop; /* requests in flight; 0: arrivals as in the trace */
-	bool sessions_open;  /* rows of sessions arrive as recorded, not after the one before */
+	bool has_sessions;   /* rows may belong to sessions: all of them are held in memory */
+	bool sessions_open;  /* but arrive as recorded, not after the one before: none is held */
 	int64_t queue_limit; /* an arrival that finds so many waiting is rejected; 0: none */
 	int64_t timeout_ns;  /* a request not done by then after its arrival is aborted; 0: none */
 	int64_t hash_block;  /* tokens a hash id of the trace stands for; 0: it has none */
@@ -86,6 +87,7 @@ struct sim_counts {
 	int64_t too_long_rejected, too_long_truncated;
 	int64_t beyond_context; /* requests longer than the model's context, where there is no
 				   max_model_len */
+	int64_t queue_full;	/* rejected for queue_limit */
 	int64_t raised_max_tok; /* rows whose output is above --max-tokens N: their limit is the
 				   output */
 	int64_t events;

@@ -84,7 +84,7 @@ static struct moving count_moving(const struct audit *a)
 static void check_places(const struct audit *a, const struct sim *s, const struct moving *m)
 {
 	struct places p = {0};
-	int64_t ended = s->metrics.completed + s->metrics.rejected;
+	int64_t ended = s->metrics.completed + s->metrics.rejected + s->metrics.aborted;
 
 	for (uint32_t i = 0; i < s->n; i++)
 		put_instance(&p, &s->instances[i]);
@@ -95,8 +95,8 @@ static void check_places(const struct audit *a, const struct sim *s, const struc
 		      (long long)p.at[i]->req.idx, (long long)i - 1, (long long)i);
 	CHECK(p.n + m->n == (int64_t)a->n_all, "%lld in lists, %lld between instances, %zu in use",
 	      (long long)p.n, (long long)m->n, a->n_all);
-	CHECK(s->idx == ended + (int64_t)a->n_all, "%lld arrived, %lld ended, %zu in use",
-	      (long long)s->idx, (long long)ended, a->n_all);
+	CHECK(s->arrived == ended + (int64_t)a->n_all, "%lld arrived, %lld ended, %zu in use",
+	      (long long)s->arrived, (long long)ended, a->n_all);
 	free(p.at);
 }
 

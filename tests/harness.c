@@ -152,6 +152,7 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 		.timeout_ns = o->timeout_ns,
 		.sessions_open = o->sessions_open,
 		.hash_block = o->hash_block,
+		.link_bytes_s = o->link_bytes_s,
 		.step_by_step = o->step_by_step,
 		.seed = o->seed,
 		.slo = o->slo,
@@ -181,6 +182,8 @@ void harness_run(const struct harness_options *o, const struct trace_row *rows, 
 	*r = (struct harness_result){.options = o};
 	struct sim_config c = config_of(o, &from, r);
 
+	for (size_t i = 0; i < n; i++)
+		c.has_sessions = c.has_sessions || rows[i].session > 0;
 	if (!choice) {
 		CHECK(choice_parse(&parsed, o->policy, &r->err) == 0, "-p %s: %s", o->policy,
 		      r->err.text);

@@ -30,6 +30,7 @@ struct harness_options {
 	int64_t closed_loop, horizon_ns;
 	int64_t queue_limit, timeout_ns, hash_block;
 	bool sessions_open;
+	double link_bytes_s;
 	bool step_by_step, no_audit;
 	uint64_t seed;
 	struct slo slo;

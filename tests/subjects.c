@@ -226,6 +226,7 @@ static void random_rows(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 	int64_t gap = step_ns * (one_in(rng, 2) ? 2 : 20), at = 0;
 
 	r->n = (size_t)from_to(rng, 2, 50);
+	r->sessions = one_in(rng, 4);
 	r->row = xcalloc(r->n, sizeof(*r->row));
 	for (size_t i = 0; i < r->n; i++) {
 		r->row[i] = (struct trace_row){.arrive_ns = at,
@@ -233,6 +234,12 @@ static void random_rows(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 					       .output_tok = from_to(rng, 1, outputs)};
 		if (one_in(rng, 4))
 			r->row[i].max_tok = r->row[i].output_tok + from_to(rng, 0, outputs);
+		if (one_in(rng, 3))
+			r->row[i].priority = from_to(rng, -2, 2);
+		if (r->sessions) {
+			r->row[i].session = from_to(rng, 0, 4);
+			r->row[i].think_ns = one_in(rng, 3) ? 0 : from_to(rng, 0, gap);
+		}
 		if (!one_in(rng, 4)) /* else a tie */
 			at += one_in(rng, 3) ? step_ns : from_to(rng, 0, gap);
 	}
@@ -289,6 +296,9 @@ static void random_options(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 	}
 	o->closed_loop = one_in(rng, 5) ? from_to(rng, 1, 9) : 0;
 	o->horizon_ns = one_in(rng, 5) ? from_to(rng, 0, 100 * step_ns) : -1;
+	o->queue_limit = one_in(rng, 6) ? from_to(rng, 1, 8) : 0;
+	o->timeout_ns = one_in(rng, 3) ? from_to(rng, 1, 60 * step_ns) : 0;
+	o->sessions_open = one_in(rng, 4);
 	o->seed = (uint64_t)from_to(rng, 0, 1 << 20);
 	o->slo = (struct slo){20.0 * (double)step_ns, 2.0 * (double)step_ns, NAN, NAN};
 	o->histograms = one_in(rng, 3);
@@ -324,7 +334,8 @@ void random_run_print(FILE *out, const struct random_run *r)
 		"decode_kv_blocks=%lld "
 		"block=%lld token_bytes=%lld pcie=%g pp=%lld,%lld window=%lld,%lld%s context=%lld "
 		"max_tokens=%d(%lld) "
-		"max_model_len=%lld%s closed_loop=%lld horizon_ns=%lld seed=%llu\n",
+		"max_model_len=%lld%s closed_loop=%lld horizon_ns=%lld queue_limit=%lld "
+		"timeout_ns=%lld sessions=%s seed=%llu\n",
 		r->choice.name, r->choice.params, r->executor->ops->name, (long long)o->instances,
 		o->router, (long long)o->kv_blocks, (long long)o->decode_kv_blocks,
 		(long long)o->block_tok, (long long)o->token_bytes, o->pcie_bytes_s,
@@ -332,9 +343,14 @@ void random_run_print(FILE *out, const struct random_run *r)
 		(long long)o->window_share, o->window_only ? "(only)" : "", (long long)o->context,
 		(int)o->max_tokens_rule, (long long)o->max_tokens, (long long)o->max_model_len,
 		o->truncate ? "(truncate)" : "", (long long)o->closed_loop,
-		(long long)o->horizon_ns, (unsigned long long)o->seed);
+		(long long)o->horizon_ns, (long long)o->queue_limit, (long long)o->timeout_ns,
+		o->sessions_open ? "open" : "closed", (unsigned long long)o->seed);
 	for (size_t i = 0; i < r->n; i++)
-		fprintf(out, "  %zu: arrive=%lld prompt=%lld output=%lld max_tok=%lld\n", i,
-			(long long)r->row[i].arrive_ns, (long long)r->row[i].prompt_tok,
-			(long long)r->row[i].output_tok, (long long)r->row[i].max_tok);
+		fprintf(out,
+			"  %zu: arrive=%lld prompt=%lld output=%lld max_tok=%lld priority=%lld "
+			"session=%lld think=%lld\n",
+			i, (long long)r->row[i].arrive_ns, (long long)r->row[i].prompt_tok,
+			(long long)r->row[i].output_tok, (long long)r->row[i].max_tok,
+			(long long)r->row[i].priority, (long long)r->row[i].session,
+			(long long)r->row[i].think_ns);
 }

@@ -23,6 +23,7 @@ struct random_run {
 	char params[512]; /* as given */
 	struct trace_row *row;
 	size_t n;
+	bool sessions; /* some rows belong to one */
 	struct executor *executor;
 	struct harness_options options;
 };

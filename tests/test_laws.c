@@ -36,19 +36,21 @@ static struct subject *subjects(size_t *n)
 		}                                                                                  \
 	} while (0)
 
-/* injected = completed + rejected + unfinished, each request once. */
+/* injected = completed + rejected + aborted + unfinished, each request once. */
 static void check_conservation(const struct random_run *run, const struct harness_result *r)
 {
-	int64_t by_status[3] = {0};
+	int64_t by_status[4] = {0};
 
 	for (size_t i = 0; i < r->n_ended; i++)
 		by_status[r->ended[i].status]++;
 	LAW(run, r->rc == 0);
-	LAW(run, r->n == r->n_ended);
+	LAW(run, run->sessions ? r->n >= r->n_ended : r->n == r->n_ended);
 	LAW(run, r->summary.requests == (int64_t)r->n_ended);
 	LAW(run, r->summary.completed == by_status[RECORD_COMPLETED]);
 	LAW(run, r->summary.rejected == by_status[RECORD_REJECTED]);
 	LAW(run, r->summary.unfinished == by_status[RECORD_UNFINISHED]);
+	LAW(run, r->summary.aborted == by_status[RECORD_ABORTED]);
+	LAW(run, r->summary.aborted == 0 || run->options.timeout_ns > 0);
 	LAW(run, run->options.horizon_ns >= 0 || r->n == run->n);
 	LAW(run, run->options.horizon_ns >= 0 || r->summary.unfinished == 0);
 }
@@ -70,6 +72,26 @@ static void check_order(const struct random_run *run, const struct record *q)
 		LAW(run, q->finish_ns <= run->options.horizon_ns);
 }
 
+static int by_arrival_then_row(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+
+	if (x->arrive_ns != y->arrive_ns)
+		return (x->arrive_ns > y->arrive_ns) - (x->arrive_ns < y->arrive_ns);
+	return (x->idx > y->idx) - (x->idx < y->idx);
+}
+
+/* In sessions rows do not arrive in the order of the trace. The caller frees it. */
+static struct record *in_order_of_arrival(const struct harness_result *r)
+{
+	struct record *all = xcalloc(r->n_ended + 1, sizeof(*all));
+
+	if (r->n_ended > 0)
+		memcpy(all, r->ended, r->n_ended * sizeof(*all));
+	qsort(all, r->n_ended, sizeof(*all), by_arrival_then_row);
+	return all;
+}
+
 /* First scheduled in the order of arrival, at each instance; and ends are told in order of time. */
 static void check_fcfs(const struct random_run *run, const struct harness_result *r)
 {
@@ -84,11 +106,14 @@ static void check_fcfs(const struct random_run *run, const struct harness_result
 		LAW(run, t < 0 || t >= end_ns);
 		end_ns = t < 0 ? end_ns : t;
 	}
-	for (size_t i = 0; i < r->n && !ranked && !many; i++) {
-		const struct record *q = &r->record[i];
+	struct record *by_arrival = in_order_of_arrival(r);
+
+	for (size_t i = 0; i < r->n_ended && !ranked && !many; i++) {
+		const struct record *q = &by_arrival[i];
 		int64_t in = run->choice.disaggregated ? 0 : q->instance;
 
-		if (q->status == RECORD_REJECTED)
+		if (q->status == RECORD_REJECTED ||
+		    (q->status == RECORD_ABORTED && q->schedule_ns < 0))
 			continue;
 		if (q->schedule_ns < 0) {
 			none[in] = true;
@@ -96,6 +121,32 @@ static void check_fcfs(const struct random_run *run, const struct harness_result
 		}
 		LAW(run, !none[in] && q->schedule_ns >= last[in]);
 		last[in] = q->schedule_ns;
+	}
+	free(by_arrival);
+}
+
+/* A turn of a session arrives its think time after the end of the one before it. */
+static void check_sessions(const struct random_run *run, const struct harness_result *r)
+{
+	bool closed = run->sessions && !run->options.sessions_open && run->options.closed_loop == 0;
+
+	for (size_t i = 0; i < r->n && closed; i++) {
+		size_t before = i;
+
+		while (before-- > 0 && run->row[before].session != run->row[i].session)
+			;
+		if (run->row[i].session == 0 || before >= r->n || r->record[i].idx < 0) {
+			LAW(run, r->record[i].idx < 0 || run->row[i].session > 0 ||
+					 r->record[i].arrive_ns == run->row[i].arrive_ns);
+			continue;
+		}
+		const struct record *p = &r->record[before];
+
+		LAW(run, p->idx >= 0 && p->status != RECORD_UNFINISHED);
+		if (p->status == RECORD_COMPLETED)
+			LAW(run, r->record[i].arrive_ns == p->finish_ns + run->row[i].think_ns);
+		if (p->status == RECORD_REJECTED)
+			LAW(run, r->record[i].arrive_ns == p->arrive_ns + run->row[i].think_ns);
 	}
 }
 
@@ -121,7 +172,7 @@ static void same_text(const struct random_run *run, const char *what, const char
 
 /* What was in the runs, so that a test of nothing is noticed. */
 struct seen {
-	int64_t completed, rejected, unfinished, preemptions, audits;
+	int64_t completed, rejected, aborted, unfinished, preemptions, audits;
 };
 
 static void check_run(const struct subject *s, uint64_t i, struct seen *seen)
@@ -135,12 +186,15 @@ static void check_run(const struct subject *s, uint64_t i, struct seen *seen)
 
 	check_conservation(&run, &r);
 	for (size_t k = 0; k < r.n; k++)
-		check_order(&run, &r.record[k]);
+		if (r.record[k].idx >= 0)
+			check_order(&run, &r.record[k]);
 	check_fcfs(&run, &r);
+	check_sessions(&run, &r);
 	same_text(&run, "the same run again", text, text_again);
 	same_text(&run, "fast-forward and step by step", text, text_steps);
 	seen->completed += r.summary.completed;
 	seen->rejected += r.summary.rejected;
+	seen->aborted += r.summary.aborted;
 	seen->unfinished += r.summary.unfinished;
 	seen->preemptions += r.summary.preemptions;
 	seen->audits += r.audit.calls;
@@ -167,13 +221,14 @@ static void test_laws(void **state)
 
 		for (uint64_t i = 0; i < RUNS; i++)
 			check_run(&all[k], i, &seen);
-		print_message("%s: %lld completed, %lld rejected, %lld unfinished, %lld "
-			      "preemptions, %lld audits\n",
+		print_message("%s: %lld completed, %lld rejected, %lld aborted, %lld unfinished, "
+			      "%lld preemptions, %lld audits\n",
 			      all[k].ops ? all[k].ops->name : all[k].name,
 			      (long long)seen.completed, (long long)seen.rejected,
-			      (long long)seen.unfinished, (long long)seen.preemptions,
-			      (long long)seen.audits);
-		assert_true(seen.completed > 10 * RUNS && seen.rejected > 0 && seen.unfinished > 0);
+			      (long long)seen.aborted, (long long)seen.unfinished,
+			      (long long)seen.preemptions, (long long)seen.audits);
+		assert_true(seen.completed > 10 * RUNS && seen.rejected > 0 &&
+			    seen.unfinished > 0 && seen.aborted > 0);
 		total.preemptions += seen.preemptions;
 	}
 	assert_true(total.preemptions > 1000);
@@ -196,7 +251,7 @@ static void add_area(void *arg, const struct sim *s)
 
 	free(job_pool_all(&s->jobs, &n));
 	a->sum += a->present * (s->now_ns - a->t_ns);
-	for (; a->idx < s->idx; a->idx++) /* these came meanwhile; ends are looked at at once */
+	for (; a->idx < s->arrived; a->idx++) /* these came meanwhile; ends are looked at at once */
 		a->sum += s->now_ns - a->run->row[a->idx].arrive_ns;
 	a->present = (int64_t)n;
 	a->t_ns = s->now_ns;
@@ -221,6 +276,8 @@ static void test_little(void **state)
 			random_run_init(&run, &all[k], i);
 			run.options.horizon_ns = -1;
 			run.options.closed_loop = run.options.max_model_len = 0;
+			run.options.timeout_ns = 0;
+			run.options.sessions_open = true;
 			run.options.look = add_area;
 			run.options.look_arg = &area;
 			harness_run(&run.options, run.row, run.n, &r);

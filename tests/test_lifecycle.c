@@ -283,6 +283,320 @@ static void test_contradictions(void **state)
 	}
 }
 
+/* Limits */
+
+/* What became of each request: first scheduled, last token; -1: not. */
+struct fate {
+	enum record_status status;
+	int64_t s, c;
+};
+
+/* Both ways: fast-forward, and step by step. */
+static void check_fates(struct harness_options *o, const struct trace_row *rows, size_t n,
+			const struct fate *want)
+{
+	for (int steps = 0; steps <= 1; steps++) {
+		o->step_by_step = steps;
+		struct harness_result r = schedule(o, rows, n);
+
+		assert_i64(r.n, n);
+		for (size_t i = 0; i < n; i++) {
+			assert_i64(r.record[i].status, want[i].status);
+			assert_i64(r.record[i].schedule_ns, want[i].s);
+			assert_i64(r.record[i].finish_ns, want[i].c);
+		}
+		harness_release(&r);
+	}
+}
+
+#define DONE(s, c)                                                                                 \
+	(struct fate)                                                                              \
+	{                                                                                          \
+		RECORD_COMPLETED, (s), (c)                                                         \
+	}
+#define ABORTED(s)                                                                                 \
+	(struct fate)                                                                              \
+	{                                                                                          \
+		RECORD_ABORTED, (s), -1                                                            \
+	}
+#define REJECTED                                                                                   \
+	(struct fate)                                                                              \
+	{                                                                                          \
+		RECORD_REJECTED, -1, -1                                                            \
+	}
+
+/*
+ * queue_limit=1, one seat, a step is 10. At 0 the first waits for its plan, so that the second
+ * finds one in the queue; at 5 the queue is empty, at 6 it is not; at 30 the arrival comes before
+ * the plan.
+ */
+static void test_queue_limit(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 3), ROW(0, 4, 3),  ROW(5, 4, 2),
+						ROW(6, 4, 2), ROW(30, 4, 2), ROW(31, 4, 2)};
+	const struct fate want[] = {DONE(0, 30), REJECTED, DONE(30, 50),
+				    REJECTED,	 REJECTED, DONE(50, 70)};
+	struct harness_options o = harness_default("paged:max_seqs=1", "step_ns=10");
+
+	(void)state;
+	o.queue_limit = 1;
+	check_fates(&o, ROWS(rows), want);
+	struct harness_result r = schedule(&o, ROWS(rows));
+
+	assert_i64(r.counts.queue_full, 3);
+	assert_i64(r.summary.rejected, 3);
+	assert_i64(r.summary.aborted, 0);
+	harness_release(&r);
+}
+
+/*
+ * timeout=35, one seat, a step is 10. The first leaves at the end of the step [30, 40], with 4 of
+ * its 9 tokens; the second left the queue at 36. With timeout=30 the first leaves at 30, before the
+ * plan, which takes the second; that one leaves at 40, the third at 50, its deadline; the last is
+ * done at its deadline, which is in time.
+ */
+static void test_timeout(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 9), ROW(1, 4, 2), ROW(20, 4, 2),
+						ROW(65, 4, 3)};
+	const struct fate want[] = {ABORTED(0), ABORTED(-1), DONE(40, 60), DONE(65, 95)};
+	struct harness_options o = harness_default("paged:max_seqs=1", "step_ns=10");
+
+	(void)state;
+	o.timeout_ns = 35;
+	check_fates(&o, ROWS(rows), want);
+	o.timeout_ns = 30;
+	const struct fate at_deadline[] = {ABORTED(0), ABORTED(30), ABORTED(40), DONE(65, 95)};
+
+	check_fates(&o, ROWS(rows), at_deadline);
+	o.timeout_ns = 35;
+	o.slo.e2e_ns = 1e9;
+	struct harness_result r = schedule(&o, ROWS(rows));
+
+	/* its tokens at 10, 20, 30 and 40 were delivered: their gaps count */
+	assert_i64(r.record[0].first_token_ns, 10);
+	assert_near(r.record[0].max_gap_ns, 10, 0);
+	assert_i64(r.n_bins > 0, 1);
+	assert_i64(r.summary.aborted, 2);
+	assert_i64(r.summary.requests, 4);
+	assert_near(r.summary.attainment, 2.0 / 4, 0); /* aborted ones miss it */
+	for (size_t i = 0, gaps = 0; i < r.n_bins; i++) {
+		gaps += strcmp(r.bin[i].metric, "itl") == 0 ? (size_t)r.bin[i].count : 0;
+		if (i + 1 == r.n_bins)
+			assert_i64(gaps, 3 + 1 + 2);
+	}
+	harness_release(&r);
+}
+
+/* It is not done at its deadline of 15, but at the end of the step that was going on then. */
+static void test_last_step(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 2), ROW(0, 4, 3)};
+	const struct fate want[] = {DONE(0, 20), ABORTED(0)};
+	struct harness_options o = harness_default("paged", "step_ns=10");
+
+	(void)state;
+	o.timeout_ns = 15;
+	check_fates(&o, ROWS(rows), want);
+	o.timeout_ns = 20; /* at its end, before the plan */
+	check_fates(&o, ROWS(rows), want);
+}
+
+/*
+ * What is aborted gives its seat and its blocks at once: 8 blocks of 1. The first takes 4 for its
+ * prompt; the second, of 5, has to wait; at 10 the first has 5 with its next token. It is aborted
+ * at 15, at the end of [10, 20]: the second is prefilled in [20, 30], in the same plan.
+ */
+static void test_blocks_come_free(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 5), ROW(1, 5, 1)};
+	const struct fate want[] = {ABORTED(0), DONE(20, 30)};
+	struct harness_options o = harness_default("paged:watermark=0", "step_ns=10");
+
+	(void)state;
+	o.kv_blocks = 8;
+	o.block_tok = 1;
+	o.timeout_ns = 15;
+	check_fates(&o, rows, 1, want);
+	o.timeout_ns = 0;
+	const struct fate kept[] = {DONE(0, 50), DONE(50, 60)};
+
+	check_fates(&o, ROWS(rows), kept);
+}
+
+/*
+ * preempt=swap, 4 blocks of 4, a step is 10. The first is there so that the third is admitted
+ * before the second, at 10. In the plan at 60 both need a third block, and the second is swapped
+ * out; it is aborted at 63. While it is out nothing is admitted; then the fourth is, in the step
+ * [70, 80], though 80 is the end of the third.
+ */
+static void test_swapped_out(void **state)
+{
+	static const struct trace_row rows[] = {
+		{.arrive_ns = 0, .prompt_tok = 4, .output_tok = 1},
+		{.arrive_ns = 1, .prompt_tok = 4, .output_tok = 9, .priority = 1},
+		{.arrive_ns = 9, .prompt_tok = 4, .output_tok = 7},
+		{.arrive_ns = 61, .prompt_tok = 1, .output_tok = 1},
+	};
+	const struct fate want[] = {DONE(0, 10), ABORTED(10), DONE(10, 80), DONE(70, 80)};
+	const struct fate kept[] = {DONE(0, 10), DONE(10, 120), DONE(10, 80), DONE(80, 90)};
+	struct harness_options o =
+		harness_default("paged:preempt=swap,chunk=256,order=priority", "step_ns=10");
+
+	(void)state;
+	o.kv_blocks = o.block_tok = 4;
+	check_fates(&o, ROWS(rows), kept);
+	o.timeout_ns = 62;
+	check_fates(&o, ROWS(rows), want);
+}
+
+/* A static batch whose last requests are aborted is over: a step is 10 and 1 a decoding sequence.
+ */
+static void test_padded_batch(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 6), ROW(0, 4, 9), ROW(15, 4, 1)};
+	const struct fate at_46[] = {ABORTED(0), ABORTED(0), DONE(46, 56)};
+	const struct fate at_34[] = {ABORTED(0), ABORTED(0), DONE(34, 44)};
+	struct harness_options o = harness_default("static:size=2", "step_ns=10,decode_seq_ns=1");
+
+	(void)state;
+	o.timeout_ns = 42;
+	check_fates(&o, ROWS(rows), at_46);
+	o.timeout_ns = 31;
+	check_fates(&o, ROWS(rows), at_34);
+}
+
+/*
+ * The first leaves and the second goes on: it arrived later (both wait for a batch of 2). Steps are
+ * 10 + 1 a sequence; the batch is taken at 20. The first is aborted at 50, at the end of [42, 54],
+ * and counts on: the second ends at 20 + 10 + 3 x 12.
+ */
+static void test_held_after_abort(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 9), ROW(20, 4, 4), ROW(30, 4, 1)};
+	const struct fate want[] = {ABORTED(20), DONE(20, 66), DONE(66, 76)};
+	struct harness_options o =
+		harness_default("static:size=2,wait=2e-8", "step_ns=10,decode_seq_ns=1");
+
+	(void)state;
+	o.timeout_ns = 50;
+	check_fates(&o, ROWS(rows), want);
+	o.policy = "static:size=2,wait=2e-8,reply=batch";
+	check_fates(&o, ROWS(rows), want);
+	struct harness_result r = schedule(&o, ROWS(rows));
+
+	assert_i64(r.record[0].first_token_ns, -1); /* nothing of it was delivered */
+	assert_i64(r.record[1].first_token_ns, 66);
+	harness_release(&r);
+}
+
+/*
+ * disaggregated: a prefill is 10, a transfer 20, a step 10, one seat for decoding. With timeout=5
+ * all are aborted at the end of their prefills. With 15 the first is in transfer then, and the
+ * others wait for their pull, the third until 23. With 45 the first decodes from 30 on, and leaves
+ * at 50; the second left at 45; another, which is prefilled in [40, 50], is pulled at 50, comes at
+ * 70, and is done at 80.
+ */
+static void test_between_pools(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 4, 9), ROW(0, 4, 9), ROW(8, 4, 2)};
+	static const struct trace_row later[] = {ROW(0, 4, 9), ROW(0, 4, 9), ROW(40, 4, 2)};
+	const struct fate none[] = {ABORTED(0), ABORTED(0), ABORTED(10)};
+	const struct fate last[] = {ABORTED(0), ABORTED(0), DONE(40, 80)};
+	struct harness_options o =
+		harness_default("disaggregated:decode_seqs=1,latency=2e-8", "step_ns=10");
+
+	(void)state;
+	o.timeout_ns = 5;
+	check_fates(&o, ROWS(rows), none);
+	o.timeout_ns = 15;
+	check_fates(&o, ROWS(rows), none);
+	o.timeout_ns = 45;
+	check_fates(&o, ROWS(later), last);
+}
+
+/*
+ * A pool of 12 blocks of 1, of which the first takes 7 at 10: the second needs 9 and waits, the
+ * third needs 2 and waits behind it. Both are pulled when the first is done, at 60, and come at 80
+ * and 100. With timeout=55 the second leaves at 55, and the third is pulled then: it comes at 75.
+ * (The first is saved by its last step.)
+ */
+static void test_head_of_ready(void **state)
+{
+	static const struct trace_row rows[] = {ROW(0, 6, 4), ROW(0, 8, 2), ROW(31, 1, 2)};
+	const struct fate kept[] = {DONE(0, 60), DONE(0, 90), DONE(31, 110)};
+	const struct fate want[] = {DONE(0, 60), ABORTED(0), DONE(31, 85)};
+	struct harness_options o =
+		harness_default("disaggregated:decode_seqs=4,latency=2e-8", "step_ns=10");
+
+	(void)state;
+	o.decode_kv_blocks = 12;
+	o.block_tok = 1;
+	check_fates(&o, ROWS(rows), kept);
+	o.timeout_ns = 55;
+	check_fates(&o, ROWS(rows), want);
+}
+
+/* Sessions */
+
+/*
+ * case 33 in seconds: recorded starts 0 and 10, recorded service 4, so 6 of thought; the service is
+ * 1 second, so that the second turn arrives at 7. A third, without a session, arrives as recorded.
+ */
+static void test_session(void **state)
+{
+	static const struct trace_row rows[] = {
+		{.arrive_ns = 0, .prompt_tok = 4, .output_tok = 1, .session = 5, .think_ns = -1},
+		{.arrive_ns = 8000000000, .prompt_tok = 4, .output_tok = 1},
+		{.arrive_ns = 10000000000,
+		 .prompt_tok = 4,
+		 .output_tok = 1,
+		 .session = 5,
+		 .think_ns = 6000000000},
+	};
+	struct harness_options o = harness_default("paged", "step_ns=1000000000");
+
+	(void)state;
+	for (int open = 0; open <= 1; open++) {
+		o.sessions_open = open;
+		struct harness_result r = schedule(&o, ROWS(rows));
+
+		assert_i64(r.record[0].finish_ns, 1000000000);
+		assert_i64(r.record[1].arrive_ns, 8000000000);
+		assert_i64(r.record[2].arrive_ns, open ? 10000000000 : 7000000000);
+		assert_i64(r.record[2].session, 5);
+		assert_near(r.summary.offered_rps, 2.0 / (open ? 10 : 8), 1e-12); /* as it was */
+		harness_release(&r);
+	}
+}
+
+/*
+ * The turn after one that was rejected (it is too large) or aborted follows all the same; ties are
+ * in the order of the trace; with a closed loop, sessions mean nothing. A step is 10.
+ */
+static void test_turns_after_failures(void **state)
+{
+	static const struct trace_row rows[] = {
+		{.arrive_ns = 0, .prompt_tok = 99, .output_tok = 1, .session = 1, .think_ns = -1},
+		{.arrive_ns = 0, .prompt_tok = 4, .output_tok = 9, .session = 2, .think_ns = -1},
+		{.arrive_ns = 1, .prompt_tok = 4, .output_tok = 1, .session = 1, .think_ns = 0},
+		{.arrive_ns = 2, .prompt_tok = 4, .output_tok = 1, .session = 2, .think_ns = 5},
+		{.arrive_ns = 3, .prompt_tok = 4, .output_tok = 1, .session = 1, .think_ns = 20},
+	};
+	const struct fate want[] = {REJECTED, ABORTED(0), DONE(0, 10), DONE(40, 50), DONE(30, 40)};
+	const struct fate loop[] = {REJECTED, DONE(0, 90), DONE(90, 100), DONE(100, 110),
+				    DONE(110, 120)};
+	struct harness_options o = harness_default("paged", "step_ns=10");
+
+	(void)state;
+	o.kv_blocks = 5;
+	o.timeout_ns = 24;
+	check_fates(&o, ROWS(rows), want);
+	o.timeout_ns = 0;
+	o.closed_loop = 1;
+	check_fates(&o, ROWS(rows), loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +609,17 @@ int main(void)
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_max_paddings),
 		cmocka_unit_test(test_contradictions),
+		cmocka_unit_test(test_queue_limit),
+		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_last_step),
+		cmocka_unit_test(test_blocks_come_free),
+		cmocka_unit_test(test_swapped_out),
+		cmocka_unit_test(test_padded_batch),
+		cmocka_unit_test(test_held_after_abort),
+		cmocka_unit_test(test_between_pools),
+		cmocka_unit_test(test_head_of_ready),
+		cmocka_unit_test(test_session),
+		cmocka_unit_test(test_turns_after_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
