@@ -38,11 +38,9 @@ static double experts_read(const struct cost *c, double n)
 	return c->expert_count * (1 - exp(n * c->log_miss));
 }
 
-/* What rows count as in a step of `tok` tokens. */
-static int64_t padded(const struct cost *c, int64_t tok, int64_t rows)
+/* What rows count as in a step that is captured in a graph. */
+static int64_t padded(const struct cost *c, int64_t rows)
 {
-	if (tok > c->graph)
-		return rows;
 	int64_t size = rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8;
 	return size < c->graph ? size : c->graph;
 }
@@ -64,9 +62,13 @@ static double base_ns(const struct cost *c, const struct step *s)
 	int64_t tok = s->prefill_tok + s->decode_seq, sampled = s->prefill_done_seq + s->decode_seq;
 	if (tok == 0)
 		return 0;
-	double ns = linear_ns(c, padded(c, tok, tok));
+	if (tok <= c->graph) {
+		tok = padded(c, tok);
+		sampled = padded(c, sampled);
+	}
+	double ns = linear_ns(c, tok);
 	if (sampled > 0)
-		ns += gemm_ns(&c->head, (double)padded(c, tok, sampled), 1);
+		ns += gemm_ns(&c->head, (double)sampled, 1);
 	if (s->decode_seq > 0)
 		ns += c->attend_ns;
 	if (s->prefill_tok > 0)

@@ -9,10 +9,10 @@
  * (A100) or NDR 400 Gb/s; of PCIe cards a share of 100 Gb/s a card, our assumption. Its latency is
  * that of a small message between nodes, some microseconds over RDMA.
  *
- * GEMM of the A100 80 GB, H100 and H200: fits of t0 + max(bytes/BW, flops/F) to public tables of
- * bf16 kernels under CUDA graphs (README.md); all-reduce latency: small messages of a server's own
- * kernel under CUDA graphs, 2 to 8 GPUs. Of the others nothing was fitted: AMPERE and HOPPER take
- * the same shares of the peaks, and the same constants, as the A100 and the H100 reach.
+ * GEMM of the A100 80 GB, H100, H200 and B200: fits of t0 + max(bytes/BW, flops/F) to public tables
+ * of bf16 kernels under CUDA graphs (README.md); all-reduce latency: small messages of a server's
+ * own kernel under CUDA graphs, 2 to 8 GPUs. Of the others nothing was fitted: AMPERE and HOPPER
+ * take the same shares of the peaks, and the same constants, as the A100 and the H100 reach.
  */
 
 #include "calibrate/device.h"
@@ -52,8 +52,9 @@ static const struct device device_table[] = {
 	},
 	{
 		.name = "b200", .summary = "NVIDIA B200 SXM6 180 GB",
-		.memory_bytes = MIB(183359), HOPPER(8.0e12, 2.25e15),
-		.nvlink_bytes_s = 900e9, .link_latency_ns = 5000, PCIE5, NDR,
+		.memory_bytes = MIB(183359), .peak_bytes_s = 8.0e12, .peak_flops = 2.25e15,
+		.gemm_t0_ns = 3800, .gemm_bytes_s = 6.17e12, .gemm_flops = 1.595e15,
+		.nvlink_bytes_s = 900e9, .link_latency_ns = 7000, PCIE5, NDR,
 	},
 	{
 		.name = "h20", .summary = "NVIDIA H20 SXM5 96 GB",

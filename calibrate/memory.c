@@ -80,6 +80,15 @@ static int64_t tp_that_does(const struct model *m, const struct device *d, struc
 	return 0;
 }
 
+/* The smallest larger pp that does; 0: none up to 64. */
+static int64_t pp_that_does(const struct model *m, const struct device *d, struct memory_want w)
+{
+	for (w.pp++; w.pp <= 64 && w.pp <= m->layers; w.pp++)
+		if (fits(m, d, &w))
+			return w.pp;
+	return 0;
+}
+
 /* In whole percent; 0: none below 100 % does. */
 static double utilization_that_does(const struct model *m, const struct device *d,
 				    struct memory_want w)
@@ -123,6 +132,10 @@ static void advise(const struct model *m, const struct device *d, const struct m
 		snprintf(part, sizeof(part), "--tp %lld", (long long)tp);
 		used = append(text, size, used, part);
 	}
+	if (!tp && pp_that_does(m, d, *w)) {
+		snprintf(part, sizeof(part), "--pp %lld", (long long)pp_that_does(m, d, *w));
+		used = append(text, size, used, part);
+	}
 	if (utilization > 0) {
 		snprintf(part, sizeof(part), "--utilization %.2f", utilization);
 		used = append(text, size, used, part);
@@ -132,7 +145,7 @@ static void advise(const struct model *m, const struct device *d, const struct m
 		used = append(text, size, used, part);
 	}
 	if (!used)
-		append(text, size, used, "no tp, utilization or device of the list alone");
+		append(text, size, used, "no tp, pp, utilization or device of the list alone");
 }
 
 int memory_check(const struct model *m, const struct device *d, const struct memory_want *w,

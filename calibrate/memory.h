@@ -44,8 +44,8 @@ void memory_want_default(struct memory_want *w);
 void memory_budget(const struct model *m, const struct device *d, const struct memory_want *w,
 		   struct memory_budget *b);
 
-/* -1 where the budget holds not one block; the sentence says what would do (tp, utilization,
- * device). */
+/* -1 where the budget holds not one block; the sentence says what would do (tp or else pp,
+ * utilization, device). */
 int memory_check(const struct model *m, const struct device *d, const struct memory_want *w,
 		 const struct memory_budget *b, struct err *e);
 

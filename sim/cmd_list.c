@@ -63,8 +63,8 @@ static void list_executors(void)
 {
 	printf("%-10s %s\n%-10s %s\n", "predict",
 	       "step times predicted from the model's shape and the device (roofline)", "fixed",
-	       "fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=..: constants "
-	       "given");
+	       "fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=..,"
+	       "window_tok_ns=..: constants given");
 }
 
 /* KV of a token: in layers that attend to all, and in those with a window, while it is within. */
@@ -88,6 +88,8 @@ static void list_models(void)
 		       m[i].name, model_params(&m[i]), model_active_params(&m[i]), kv.full_bytes,
 		       bytes, window, m[i].context);
 	}
+	puts("KV in 16 bits (or the model's own) on one device; in window: what a token takes "
+	     "besides, while it is among the last `window`.");
 }
 
 static void list_devices(void)

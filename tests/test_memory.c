@@ -173,7 +173,17 @@ static void test_a_negative_budget_says_what_would_do(void **state)
 	w.memory_bytes = gib;
 	memory_budget(&huge, load_device("a100-80g"), &w, &b);
 	assert_refused(memory_check(&huge, load_device("a100-80g"), &w, &b, &e), e,
-		       "no tp, utilization");
+		       "no tp, pp, utilization");
+	/* 52 heads are not split in 8, but 60 layers are: 65 GB of weights on cards of 24 GB */
+	struct model vicuna = load_model("vicuna-33b");
+	w = wants();
+	w.tp = 4;
+	w.memory_bytes = 14 * gib;
+	memory_budget(&vicuna, load_device("rtx-4090"), &w, &b);
+	assert_refused(memory_check(&vicuna, load_device("rtx-4090"), &w, &b, &e), e, "--pp 2");
+	w.pp = 2;
+	memory_budget(&vicuna, load_device("rtx-4090"), &w, &b);
+	assert_fine(memory_check(&vicuna, load_device("rtx-4090"), &w, &b, &e), e);
 }
 
 /* Two bits hold 16 / 3 as many tokens; whole blocks take a little off. */
