@@ -172,7 +172,7 @@ void model_kv(const struct model *m, int64_t tp, int64_t pp, int64_t kv_bits, st
 		.window_only = full == 0,
 	};
 	kv->slot_bytes = kv->window_only ? kv->window_bytes : kv->full_bytes;
-	kv->window_share = kv->window_only ? 1 : ceil_div(m->window_layers, full);
+	kv->window_share = full > 0 ? ceil_div(m->window_layers, full) : 1;
 }
 
 static int64_t within_window(const struct model *m, int64_t tok)
