@@ -29,7 +29,8 @@ struct figure_panel {
 	const char *quantity; /* first column of the TSV; literals */
 	char x_label[64], y_label[64];
 	bool may_log_x, may_log_y; /* by the scale of the figure: values without a natural zero */
-	double y_max;		   /* where the axis ends; NaN: as the values demand */
+	bool whole;		   /* y is a count */
+	double y_max; /* of a share: where the axis ends, unless values are far below */
 	struct figure_curve *curves;
 };
 

@@ -143,7 +143,7 @@ static struct axis axis_of(const struct figure *f, const struct figure_panel *p,
 	double low, high;
 
 	span(f, p, x, &low, &high);
-	if (!x && !isnan(p->y_max)) {
+	if (!x && high > p->y_max / 4) { /* not where y_max is NaN */
 		a.high = p->y_max * 1.03;
 		return a;
 	}
@@ -186,14 +186,15 @@ static void put_log_tics(FILE *out, char axis, const struct axis *a)
 	fputs(")\n", out);
 }
 
-static void put_axis(FILE *out, char axis, const struct axis *a, const char *label)
+static void put_axis(FILE *out, char axis, const struct axis *a, const char *label, bool whole)
 {
 	char text[96];
 
-	snprintf(text, sizeof text, "%s%s", label, a->log ? ", log scale" : "");
+	snprintf(text, sizeof text, "%s%s", label, a->log ? ", log" : "");
 	fprintf(out, "set %clabel ", axis);
 	put_text(out, text, sizeof text);
-	fprintf(out, " noenhanced\nunset logscale %c\nset %ctics autofreq\n", axis, axis);
+	fprintf(out, " noenhanced\nunset logscale %c\nset %ctics %s\n", axis, axis,
+		whole && a->high < 6 ? "1" : "autofreq");
 	if (a->log) {
 		fprintf(out, "set logscale %c\n", axis);
 		put_log_tics(out, axis, a);
@@ -299,9 +300,9 @@ static void put_panel(FILE *out, const struct layout *l, const struct figure *f,
 	bool shares_x = f->stacked && panel + 1 < f->n_panels, any = false;
 
 	put_margins(out, l, f, panel);
-	put_axis(out, 'x', &x, shares_x ? "" : p->x_label);
+	put_axis(out, 'x', &x, shares_x ? "" : p->x_label, false);
 	fprintf(out, "set format x '%s'\n", shares_x ? "" : "%g");
-	put_axis(out, 'y', &y, p->y_label);
+	put_axis(out, 'y', &y, p->y_label, p->whole);
 	if (panel == 0)
 		put_rules(out, f, &x);
 	for (size_t k = 0; k < f->n_lines; k++) {

@@ -133,6 +133,7 @@ static void make_panels(struct timeline *t)
 
 		snprintf(p->x_label, sizeof p->x_label, "simulated time (s)");
 		snprintf(p->y_label, sizeof p->y_label, "%s", labels[i]);
+		p->whole = i != KV || !t->kv_share;
 		p->y_max = i == KV && t->kv_share ? 1 : NAN;
 	}
 }
