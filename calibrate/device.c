@@ -88,14 +88,27 @@ static void check_keys(struct config *c)
 	}
 }
 
+static bool has_control(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static void read_text(struct config *c, const char *key, char *to, size_t size)
 {
 	const char *text = config_text(c, key);
 
-	if (text && (strlen(text) >= size || !*text))
+	if (!text)
+		return;
+	if (strlen(text) >= size || !*text)
 		config_fail(c, "%s has %zu bytes: it must have from 1 to %zu", key, strlen(text),
 			    size - 1);
-	else if (text)
+	else if (has_control(text))
+		config_fail(c, "%s has a control character in it: it must be one line of text",
+			    key);
+	else
 		snprintf(to, size, "%s", text);
 }
 

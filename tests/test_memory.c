@@ -329,6 +329,7 @@ static void test_bad_devices(void **state)
 		{"{" NEEDED ", \"gemm_bytes_s\": 2.1e12}", "at most peak_bytes_s"},
 		{"{" NEEDED ", \"gemm_flops\": 4e14}", "at most peak_flops"},
 		{"{" NEEDED ", \"name\": \"\"}", "name has 0 bytes"},
+		{"{" NEEDED ", \"name\": \"a\\nb\"}", "name has a control character"},
 		{"{" NEEDED ", \"name\": 5}", "name is an integer"},
 		{"{\"memory_bytes\": 8e10, \"peak_bytes_s\": 2e12, \"peak_flops\": 3e14,"
 		 "\"pcie_bytes_s\": 1e9}",
