@@ -204,6 +204,24 @@ static int check_tp(const struct run_options *o, struct err *e)
 	return model_check_tp(&o->model, o->memory.tp, e);
 }
 
+static int check_async(const struct run_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->n_choices; i++) {
+		const struct choice *c = &o->choices[i];
+		const struct disaggregated_params *d = &c->shape;
+		bool piped = (d->prefill_pp ? d->prefill_pp : o->memory.pp) > 1 ||
+			     (d->decode_pp ? d->decode_pp : o->memory.pp) > 1;
+
+		if (c->common.async && piped)
+			return err_set(e,
+				       "%s: async=1 plans one step ahead, which the batches in "
+				       "flight of a pipeline (--pp) do already: leave out one of "
+				       "the two",
+				       c->name);
+	}
+	return 0;
+}
+
 static int set_hardware(struct run_options *o, struct err *e)
 {
 	o->has_model = o->hardware.model_name != NULL;
@@ -220,7 +238,7 @@ static int set_hardware(struct run_options *o, struct err *e)
 		return err_set(e,
 			       "-m MODEL and -d DEVICE are needed to predict step times (omnibus "
 			       "list models, omnibus list devices)");
-	if (check_tp(o, e) < 0)
+	if (check_tp(o, e) < 0 || check_async(o, e) < 0)
 		return -1;
 	if (hardware_options_check(&o->hardware, &o->memory, e) < 0)
 		return -1;

@@ -207,6 +207,7 @@ static const struct bad values[] = {
 	{RUN "--kv-tokens 99 --kv-blocks 3", 2, "give one", NULL},
 	{RUN "--pp 0", 2, "--pp", NULL},
 	{RUN "--pp 33", 2, "has 32 layers", NULL},
+	{RUN "--pp 2 -p paged:async=1", 2, "async=1 plans one step ahead", NULL},
 	{RUN "--memory 0", 2, "--memory is 0 GiB", NULL},
 	{RUN "--memory 12", 1, "no room for a KV cache", NULL},
 	{RUN "--kv-bits 3", 2, "16, 8, 4 or 2", NULL},
