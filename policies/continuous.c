@@ -5,18 +5,19 @@
  *
  * The three reservations are those of the PagedAttention paper's Orca baselines (SOSP'23,
  * section 6.1): max knows only the limit, pow2 and oracle know the output length, rounded up to a
- * power of two or not.
+ * power of two or not. There a reservation is a chunk of a buddy allocator (alloc=buddy).
  */
 #include "sim/policy.h"
 
 enum { RESERVE_MAX, RESERVE_POW2, RESERVE_ORACLE };
+enum { ALLOC_COUNT, ALLOC_BUDDY };
 
 struct continuous {
 	int64_t max_seqs, reserve, alloc;
 };
 
 static const char *const reserves[] = {"max", "pow2", "oracle", NULL};
-static const char *const allocs[] = {"count", NULL};
+static const char *const allocs[] = {"count", "buddy", NULL};
 
 static const struct param params[] = {
 	{.name = "max_seqs",
@@ -37,7 +38,7 @@ static const struct param params[] = {
 	 .offset = offsetof(struct continuous, alloc),
 	 .init = "count",
 	 .choices = allocs,
-	 .help = "free slots are counted, wherever they are"},
+	 .help = "free blocks are counted, or in chunks of a buddy allocator"},
 	{.name = NULL},
 };
 
@@ -64,6 +65,13 @@ static int64_t reserve_tok(const void *state, const struct view *v, const struct
 	}
 }
 
+static enum policy_pool pool(const void *state)
+{
+	const struct continuous *s = state;
+
+	return s->alloc == ALLOC_BUDDY ? POOL_BUDDY : POOL_COUNTED;
+}
+
 static void plan(void *state, const struct view *v, struct plan *p)
 {
 	const struct continuous *s = state;
@@ -80,6 +88,7 @@ const struct policy_ops policy_continuous = {
 	.summary = "iteration-level batches with reserved contiguous KV, as Orca",
 	.params = params,
 	.state_size = sizeof(struct continuous),
+	.pool = pool,
 	.need = reserve_tok,
 	.plan = plan,
 };

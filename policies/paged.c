@@ -16,11 +16,12 @@
 
 enum { PREEMPT_RECOMPUTE, PREEMPT_SWAP };
 enum { MIXED_OFF, MIXED_ON };
+enum { PREFIX_OFF, PREFIX_ON };
 enum { ORDER_FCFS, ORDER_SJF, ORDER_LJF, ORDER_PRIORITY };
 enum { NO_PADDING = -1 };
 
 struct paged {
-	int64_t chunk, max_seqs, max_batched_tok, preempt, order, mixed, max_paddings;
+	int64_t chunk, max_seqs, max_batched_tok, preempt, order, mixed, max_paddings, prefix;
 	double watermark, predict_error;
 };
 
@@ -89,6 +90,12 @@ static const struct param params[] = {
 	 .min = NO_PADDING,
 	 .max = 1e9,
 	 .help = "prompts of a step are padded, by so many tokens at most (chunk=0); -1: not"},
+	{.name = "prefix",
+	 .kind = PARAM_CHOICE,
+	 .offset = offsetof(struct paged, prefix),
+	 .init = "off",
+	 .choices = switches,
+	 .help = "blocks of prompts are remembered by the trace's hash ids, and shared"},
 	{.name = NULL},
 };
 
@@ -111,7 +118,17 @@ static int check(const void *state, struct err *e)
 			       "paged: max_paddings=%lld is for steps of prompts alone, which "
 			       "mixed=on has not; give one of them",
 			       (long long)s->max_paddings);
+	if (s->prefix == PREFIX_ON && s->preempt == PREEMPT_SWAP)
+		return err_set(e, "paged: prefix=on and preempt=swap do not go together; blocks "
+				  "that others hold cannot be swapped out (preempt=recompute)");
 	return 0;
+}
+
+static enum policy_pool pool(const void *state)
+{
+	const struct paged *s = state;
+
+	return s->prefix == PREFIX_ON ? POOL_PREFIX : POOL_COUNTED;
 }
 
 static int64_t rank(const void *state, const struct view *v, const struct request *r)
@@ -282,5 +299,6 @@ const struct policy_ops policy_paged = {
 	.state_size = sizeof(struct paged),
 	.check = check,
 	.rank = rank,
+	.pool = pool,
 	.plan = plan,
 };

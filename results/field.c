@@ -225,6 +225,15 @@ static void md_rule(FILE *out, const struct field *f, int width)
 	fputs(f->kind == FIELD_TEXT ? "- " : ": ", out);
 }
 
+static bool in_md(const struct field *f, const void *const *rows, size_t n)
+{
+	bool some = !f->sparse;
+
+	for (size_t i = 0; i < n && !some; i++)
+		some = !field_is_null(f, rows[i]);
+	return f->md && some;
+}
+
 static void print_md(FILE *out, const struct field *fields, const void *const *rows, size_t n)
 {
 	char cell[CELL_SIZE];
@@ -235,11 +244,11 @@ static void print_md(FILE *out, const struct field *fields, const void *const *r
 		n_fields++;
 	width = xcalloc(n_fields ? n_fields : 1, sizeof *width);
 	for (size_t k = 0; k < n_fields; k++)
-		width[k] = fields[k].md ? md_width(&fields[k], rows, n) : 0;
+		width[k] = in_md(&fields[k], rows, n) ? md_width(&fields[k], rows, n) : 0;
 	/* the title, the rule, then the rows */
 	for (size_t line = 0; line < n + 2; line++) {
 		for (size_t k = 0; k < n_fields; k++) {
-			if (!fields[k].md)
+			if (width[k] == 0)
 				continue;
 			if (line == 1) {
 				md_rule(out, &fields[k], width[k]);

@@ -24,6 +24,7 @@ struct field {
 	size_t offset, size;
 	bool md; /* shown in the markdown table */
 	const char *help;
+	bool sparse;	   /* but not where it is NULL in every row */
 	const char *title; /* what stands above it in the markdown table; NULL: the name */
 };
 

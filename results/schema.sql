@@ -130,7 +130,10 @@ CREATE TABLE metric (
 	aborted INTEGER,             -- not done within --timeout of their arrival
 	recomputed_tok INTEGER,      -- tokens prefilled again after preemptions
 	devices INTEGER,             -- that all instances need together
-	percentiles TEXT             -- exact or histogram (ITL always is one), within 0.1%
+	percentiles TEXT,            -- exact or histogram (ITL always is one), within 0.1%
+	cached_tok INTEGER,          -- prompt tokens found in a prefix cache at first admissions; NULL:
+	                             -- there was none
+	prefix_hit_rate REAL         -- cached_tok / prompt tokens of requests admitted
 );
 
 -- One row a request, unless the run was made with --requests none.
@@ -213,7 +216,8 @@ SELECT
 	e2e_mean_s, e2e_p50_s, e2e_p99_s,
 	norm_latency_mean_s, queue_mean_s, queue_p99_s,
 	preemptions, steps, makespan_s, kv_util_mean, batch_mean, bound, saturated,
-	throughput_steady_rps, aborted, recomputed_tok, devices, given, percentiles, notes
+	throughput_steady_rps, aborted, recomputed_tok, devices, given, percentiles, notes,
+	cached_tok, prefix_hit_rate
 FROM run JOIN metric ON metric.run_id = run.id;
 
 -- One row a stored request with its latencies, and whether it met each target of its run: 1 or 0,

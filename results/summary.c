@@ -55,5 +55,9 @@ const struct field summary_fields[] = {
 	ROW(given, .md = true, .help = "parameters of the policy that were written, as written"),
 	ROW(percentiles, .help = "exact or histogram (ITL always is), within 0.1%"),
 	ROW(notes, .md = true, .help = "oracle, roofline, ...; separated by spaces"),
+	ROW(cached_tok,
+	    .help = "prompt tokens found in a prefix cache at first admissions; NULL without one"),
+	ROW(prefix_hit_rate, .md = true, .sparse = true, .title = "prefix hits",
+	    .help = "cached_tok / prompt tokens of requests admitted"),
 	{.name = NULL},
 };

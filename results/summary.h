@@ -33,6 +33,8 @@ struct summary {
 	char given[256];	/* parameters that were written, as written */
 	char percentiles[16];	/* "exact" or "histogram" (all but ITL, which always is) */
 	char notes[128];	/* "oracle", "roofline", ...; space separated */
+	int64_t cached_tok;	/* prompt tokens found in a prefix cache */
+	double prefix_hit_rate; /* of the prompt tokens of requests admitted */
 };
 
 extern const struct field summary_fields[];

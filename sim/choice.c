@@ -149,9 +149,12 @@ const struct param disaggregated_params[] = {
 const struct preset presets[] = {
 	{"fastertransformer", "static:size=32,reply=batch",
 	 "request-level batches; replies leave when the batch ends (Orca, OSDI'22, section 2)"},
-	{"orca-max", "continuous:reserve=max", "PagedAttention, SOSP'23, section 6.1"},
-	{"orca-pow2", "continuous:reserve=pow2", "PagedAttention, SOSP'23, section 6.1"},
-	{"orca-oracle", "continuous:reserve=oracle", "PagedAttention, SOSP'23, section 6.1"},
+	{"orca-max", "continuous:reserve=max,alloc=buddy",
+	 "PagedAttention, SOSP'23, section 6.1: contiguous chunks of a buddy allocator"},
+	{"orca-pow2", "continuous:reserve=pow2,alloc=buddy",
+	 "PagedAttention, SOSP'23, section 6.1: contiguous chunks of a buddy allocator"},
+	{"orca-oracle", "continuous:reserve=oracle,alloc=buddy",
+	 "PagedAttention, SOSP'23, section 6.1: contiguous chunks of a buddy allocator"},
 	/* it recomputes requests of one sequence, and swaps out those of several, which traces have
 	 * not */
 	{"vllm-sosp", "paged:chunk=0,mixed=on,max_seqs=256,max_batched_tokens=2560",

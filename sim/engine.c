@@ -31,6 +31,7 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 		.host_blocks = block_bytes ? (int64_t)(common->swap_gib * (double)GIB) / block_bytes
 					   : INT64_MAX,
 		.block_bytes = block_bytes,
+		.hash_tok = s->c->hash_block,
 		.pcie_bytes_s = hw->pcie_bytes_s,
 		.window_tok = hw->window_tok,
 		.window_share = hw->window_share,
@@ -173,9 +174,21 @@ static void ended(struct sim *s, struct job *j)
 	incoming_ended(s, idx);
 }
 
+/* The hash ids of the row that arrives, where the pool that j goes to remembers prompts. */
+static void take_prompt(struct sim *s, const struct instance *in, struct job *j)
+{
+	const struct trace_row *row = s->arriving;
+
+	if (!row->hash_ids)
+		return;
+	s->counts.with_ids++;
+	j->prompt = prompt_new(in->kv.prefix, row->hash_ids, row->n_hash_ids,
+			       kv_div(&in->kv, j->req.prompt_tok));
+}
+
 void sim_enqueue(struct sim *s, struct instance *in, struct job *j)
 {
-	if (kv_blocks(&in->kv, instance_need_tok(in, j)) > in->kv.total) {
+	if (instance_too_small(in, j)) {
 		sim_reject(s, j);
 		return;
 	}
@@ -184,6 +197,8 @@ void sim_enqueue(struct sim *s, struct instance *in, struct job *j)
 		sim_reject(s, j);
 		return;
 	}
+	if (in->kv.prefix)
+		take_prompt(s, in, j);
 	instance_enqueue(in, j);
 	sim_notify(s, in);
 }
@@ -418,11 +433,35 @@ static void stop(struct sim *s)
 	hist_release(&s->itl);
 }
 
+/* What a policy asks of the trace and the model. */
+static int check(const struct sim_config *c, struct err *e)
+{
+	const struct choice *choice = c->choice;
+	int64_t block_tok = c->hardware.block_tok;
+
+	if (!choice->policy->pool || choice->policy->pool(choice->state) != POOL_PREFIX)
+		return 0;
+	if (c->hash_block > 0 && !prefix_divides(block_tok, c->hash_block))
+		return err_set(
+			e,
+			"policy %s remembers prompts by hash ids of %lld tokens, in blocks of "
+			"%lld: one must be a multiple of the other (--block)",
+			choice->name, (long long)c->hash_block, (long long)block_tok);
+	if (c->hardware.window_tok > 0)
+		return err_set(e,
+			       "policy %s remembers prompts, which is not possible with a model "
+			       "whose layers attend to a window of %lld tokens",
+			       choice->name, (long long)c->hardware.window_tok);
+	return 0;
+}
+
 int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *counts,
 	    struct err *e)
 {
 	struct sim s = {.c = c, .err = e, .plan_now = -1, .planned_ns = -1};
 
+	if (check(c, e) < 0)
+		return -1;
 	start(&s);
 	loop(&s);
 	if (!s.failed)

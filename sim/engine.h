@@ -62,7 +62,8 @@ struct sim {
 	int32_t planned;
 	int64_t bound_ns[N_BOUNDS]; /* of the shape; the instances have their own */
 
-	struct trace_row next; /* where next_known */
+	struct trace_row next;		  /* where next_known */
+	const struct trace_row *arriving; /* during an arrival */
 	bool next_known, trace_ended;
 	int64_t to_issue; /* closed loop: requests to arrive now */
 	int64_t arrived;

@@ -112,6 +112,7 @@ static void arrive(struct sim *s, struct trace_row *row, int64_t idx)
 {
 	struct job *j = job_take(&s->jobs);
 
+	s->arriving = row;
 	s->arrived++;
 	j->output_tok = row->output_tok;
 	j->client = row->client;
@@ -131,6 +132,7 @@ static void arrive(struct sim *s, struct trace_row *row, int64_t idx)
 		j->instance = sim_route(s)->index;
 		sim_reject(s, j);
 	}
+	s->arriving = NULL;
 }
 
 void incoming_next(struct sim *s)

@@ -28,6 +28,7 @@ void instance_init(struct instance *in, const struct instance_want *w)
 	in->kv.window_tok = w->window_tok;
 	in->kv.window_share = w->window_share;
 	in->kv.window_only = w->window_only;
+	instance_set_pool(in, w->hash_tok);
 	if (w->pp > 1) {
 		in->stage_ns = xcalloc((size_t)w->pp, sizeof(*in->stage_ns));
 		in->parked = xcalloc((size_t)w->pp, sizeof(*in->parked));
@@ -56,6 +57,8 @@ void instance_release(struct instance *in)
 	free(in->parked);
 	free(in->stage_ns);
 	batch_release(&in->b);
+	instance_give_lagging(in);
+	free(in->lagging);
 	kv_release(&in->kv);
 	queue_release(&in->waiting);
 	free(in->state);
@@ -149,8 +152,8 @@ void instance_enqueue(struct instance *in, struct job *j)
 
 void instance_catch_up(struct instance *in, int64_t now_ns)
 {
-	kv_give(&in->kv, in->lag_blocks);
-	in->lag_seats = in->lag_blocks = 0;
+	instance_give_lagging(in);
+	in->lag_seats = 0;
 	in->ended_ns = now_ns;
 }
 
@@ -168,21 +171,6 @@ bool instance_look_again(struct instance *in, int64_t now_ns)
 	else if (again && !in->b.in_single)
 		run_cut(in, now_ns);
 	return again && !in->b.busy;
-}
-
-int64_t instance_need_tok(struct instance *in, const struct job *j)
-{
-	struct view v = {in, j->req.arrive_ns};
-	int64_t tok = j->req.prompt_tok + j->stop_tok - 1;
-	int64_t need = in->policy->need ? in->policy->need(in->state, &v, &j->req) : 0;
-
-	return need > tok ? need : tok;
-}
-
-void instance_release_kv(struct instance *in, struct job *j, int64_t blocks)
-{
-	kv_give(&in->kv, blocks);
-	j->keep_kv = false;
 }
 
 /* Gaps between tokens */
@@ -418,7 +406,7 @@ void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kin
 		in->b.n_partial--;
 	}
 	list_remove(&in->b.running, j);
-	kv_give(&in->kv, j->blocks);
+	instance_give_kv(in, j, j->blocks);
 	j->preemptions++;
 	in->stats.preemptions++;
 	if (kind == PLAN_SWAP) {
@@ -523,9 +511,9 @@ static void retire(struct instance *in, struct job *j, bool lags)
 			leave_decoding(in, j);
 		in->lag_seats += lags;
 		if (!j->keep_kv && lags)
-			in->lag_blocks += j->blocks;
+			instance_give_kv_later(in, j);
 		else if (!j->keep_kv)
-			kv_give(&in->kv, j->blocks);
+			instance_give_kv(in, j, j->blocks);
 	}
 }
 
@@ -660,7 +648,7 @@ void instance_abort(struct instance *in, struct job *j, int64_t t_ns)
 		break;
 	case JOB_MOVING:
 		list_remove(&in->b.joining, j);
-		kv_give(&in->kv, j->blocks);
+		instance_give_kv(in, j, j->blocks);
 		break;
 	case JOB_DONE:
 		list_remove(&in->b.held.deferred, j);

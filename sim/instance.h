@@ -52,6 +52,7 @@ struct instance_stats {
 	int64_t steps, batch_sum; /* a step; the sequences in it */
 	struct stats_sum kv_sum;  /* the blocks in use during it */
 	int64_t preemptions, recomputed_tok;
+	int64_t cached_tok, queried_tok; /* found known at first admissions, of so many */
 	int64_t bound_ns[N_BOUNDS]; /* time that the head of the queue was refused for this reason
 				     */
 };
@@ -127,8 +128,10 @@ struct instance {
 
 	/* Plans that are made while the step before runs (one batch only): what they cannot see. */
 	bool async;
-	struct job_list staged; /* arrivals that the next plan does not see, the one after does */
-	int64_t lag_seats, lag_blocks; /* of requests that ended with the last step */
+	struct job_list staged;	 /* arrivals that the next plan does not see, the one after does */
+	int64_t lag_seats;	 /* of requests that ended with the last step */
+	struct kv_hold *lagging; /* what they held; the prompts in it are the instance's */
+	int64_t n_lagging, lagging_room;
 	int64_t ended_ns; /* end of the last step; -1 once a plan that followed started none */
 
 	/*
@@ -168,6 +171,7 @@ struct instance_want {
 	const struct instance_ops *ops;
 	struct hist *itl;
 	int64_t stream, block_tok, kv_blocks, host_blocks, block_bytes;
+	int64_t hash_tok; /* of a hash id of the trace; 0: it has none */
 	double pcie_bytes_s;
 	int64_t window_tok, window_share; /* kv.h */
 	bool window_only;
@@ -210,8 +214,19 @@ void instance_enqueue(struct instance *in, struct job *j);
 /* A request whose KV was computed elsewhere comes in; its blocks here were taken before
  * (j->blocks). */
 void instance_join(struct instance *in, struct job *j);
-/* Gives back the blocks that a keep_kv job left here. */
-void instance_release_kv(struct instance *in, struct job *j, int64_t blocks);
+/* Gives back what j holds here: `blocks` of them, its chunk, its known blocks; or all of it at
+ * instance_give_lagging(). */
+void instance_give_kv(struct instance *in, struct job *j, int64_t blocks);
+void instance_give_kv_later(struct instance *in, struct job *j);
+void instance_give_lagging(struct instance *in);
+/* The whole pool is too small for j. */
+bool instance_too_small(struct instance *in, const struct job *j);
+/* Blocks at the start of the sequence of j, which waits, that are known now. */
+int64_t instance_find(const struct instance *in, struct job *j);
+/* j, just admitted, holds them: tokens that it need not compute. */
+int64_t instance_take_known(struct instance *in, struct job *j);
+/* Before anything is taken: the pool as the policy wants it. */
+void instance_set_pool(struct instance *in, int64_t hash_tok);
 
 /* Seats taken in the batch at work: by running and held requests, and by those that are on their
  * way here. */

@@ -26,6 +26,9 @@ struct job *job_take(struct job_pool *p)
 
 void job_give(struct job_pool *p, struct job *j)
 {
+	if (j->prompt)
+		free(j->prompt);
+	j->prompt = NULL;
 	j->state = JOB_FREE;
 	j->next = p->free;
 	p->free = j;
@@ -56,8 +59,13 @@ struct job **job_pool_all(const struct job_pool *p, size_t *n)
 
 void job_pool_release(struct job_pool *p)
 {
-	for (size_t i = 0; i < p->n_slabs; i++)
-		free(p->slabs[i]);
+	for (size_t i = 0; i < p->n_slabs; i++) {
+		struct job *slab = p->slabs[i];
+
+		for (int k = 0; k < SLAB_JOBS; k++)
+			free(slab[k].prompt);
+		free(slab);
+	}
 	free(p->slabs);
 	*p = (struct job_pool){0};
 }

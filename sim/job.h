@@ -8,6 +8,7 @@
 #define SIM_JOB_H
 
 #include "sim/policy.h"
+#include "sim/prefix.h"
 
 enum job_state {
 	JOB_FREE,	/* in the pool */
@@ -50,6 +51,10 @@ struct job {
 	int64_t since_ns;	       /* gaps from here on are in the instance's record of gaps */
 	double max_gap_ns;	       /* longest gap before since_ns; -1: none */
 	int64_t preemptions;
+	int64_t address; /* of its chunk in a buddy pool */
+	struct prompt
+		*prompt;    /* where its pool remembers prompts, and the trace has ids; its own */
+	int64_t cached_tok; /* found known at its first admission */
 	int64_t source_blocks; /* kept at instance `source` until its transfer ends at moved_ns */
 	int32_t source;
 	int64_t moved_ns;	     /* -1: not pulled yet */

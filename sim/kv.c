@@ -25,7 +25,25 @@ void kv_growth_release(struct kv_growth *g)
 void kv_release(struct kv *kv)
 {
 	kv_growth_release(&kv->growth);
+	if (kv->prefix)
+		prefix_release(kv->prefix);
+	if (kv->buddy)
+		buddy_release(kv->buddy);
+	free(kv->prefix);
+	free(kv->buddy);
 	*kv = (struct kv){0};
+}
+
+void kv_remember(struct kv *kv, int64_t hash_tok)
+{
+	kv->prefix = xmalloc(sizeof(*kv->prefix));
+	prefix_init(kv->prefix, kv->block_tok, hash_tok);
+}
+
+void kv_use_chunks(struct kv *kv)
+{
+	kv->buddy = xmalloc(sizeof(*kv->buddy));
+	buddy_init(kv->buddy, kv->total);
 }
 
 void kv_take(struct kv *kv, int64_t blocks)
@@ -33,6 +51,8 @@ void kv_take(struct kv *kv, int64_t blocks)
 	CHECK(blocks >= 0 && blocks <= kv_free(kv), "%lld blocks of %lld free", (long long)blocks,
 	      (long long)kv_free(kv));
 	kv->used += blocks;
+	if (kv->prefix && kv->prefix->idle > kv_free(kv))
+		prefix_forget(kv->prefix, kv->prefix->idle - kv_free(kv));
 }
 
 void kv_give(struct kv *kv, int64_t blocks)
@@ -40,6 +60,34 @@ void kv_give(struct kv *kv, int64_t blocks)
 	CHECK(blocks >= 0 && blocks <= kv->used, "%lld blocks of %lld used", (long long)blocks,
 	      (long long)kv->used);
 	kv->used -= blocks;
+}
+
+bool kv_take_chunk(struct kv *kv, int64_t blocks, int64_t *address)
+{
+	if (kv->buddy && !buddy_fits(kv->buddy, blocks))
+		return false;
+	if (blocks > kv_free(kv))
+		return false;
+	kv_take(kv, blocks);
+	*address = kv->buddy ? buddy_take(kv->buddy, blocks) : 0;
+	return true;
+}
+
+int64_t kv_take_found(struct kv *kv, struct prompt *p)
+{
+	kv->used += prefix_hold(kv->prefix, p); /* those that were idle */
+	return p->held;
+}
+
+void kv_give_back(struct kv *kv, const struct kv_hold *h)
+{
+	int64_t blocks = h->blocks;
+
+	if (kv->prefix && h->prompt)
+		blocks -= prefix_let_go(kv->prefix, h->prompt);
+	if (kv->buddy && blocks > 0)
+		buddy_give(kv->buddy, h->address, blocks);
+	kv_give(kv, blocks);
 }
 
 static int64_t *counter(struct kv *kv, int64_t slots, int64_t clock)

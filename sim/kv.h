@@ -8,9 +8,8 @@
 #ifndef SIM_KV_H
 #define SIM_KV_H
 
-#include "sim/err.h"
-#include <stdbool.h>
-#include <stdint.h>
+#include "sim/buddy.h"
+#include "sim/prefix.h"
 
 struct kv_growth {
 	int64_t *grow;	 /* block_tok counters: blocks */
@@ -29,6 +28,16 @@ struct kv {
 	 */
 	int64_t window_tok, window_share;
 	bool window_only;
+	/* at most one of them: known blocks are shared, or blocks come in contiguous chunks */
+	struct prefix *prefix;
+	struct buddy *buddy;
+};
+
+/* What a request holds of a pool, apart from the request: it can be given back later. */
+struct kv_hold {
+	int64_t blocks;	       /* those that others hold too included */
+	int64_t address;       /* of its chunk in a buddy pool */
+	struct prompt *prompt; /* in a pool that remembers blocks; or NULL */
 };
 
 void kv_growth_init(struct kv_growth *g, int64_t block_tok);
@@ -36,6 +45,9 @@ void kv_growth_release(struct kv_growth *g);
 
 void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total);
 void kv_release(struct kv *kv);
+/* Before anything is taken: the pool remembers blocks, or hands out contiguous chunks. */
+void kv_remember(struct kv *kv, int64_t hash_tok);
+void kv_use_chunks(struct kv *kv);
 
 /* x / block_tok of x >= 0, without a division where it can be had without. */
 static inline int64_t kv_div(const struct kv *kv, int64_t x)
@@ -63,9 +75,30 @@ static inline int64_t kv_free(const struct kv *kv)
 	return kv->total - kv->used;
 }
 
-/* Takes blocks that the caller knows to be free, gives some back. */
+/* Blocks that a reservation of so many takes, and whether the whole pool could hold it. */
+static inline int64_t kv_rounded(const struct kv *kv, int64_t blocks)
+{
+	return kv->buddy ? buddy_size(blocks) : blocks;
+}
+
+static inline bool kv_holds(const struct kv *kv, int64_t blocks)
+{
+	return kv_rounded(kv, blocks) <= (kv->buddy ? buddy_largest(kv->buddy) : kv->total);
+}
+
+/* Takes blocks that the caller knows to be free, gives some back. Known blocks that nobody holds
+ * are forgotten where there are no others. */
 void kv_take(struct kv *kv, int64_t blocks);
 void kv_give(struct kv *kv, int64_t blocks);
+
+/* Takes rounded blocks in one piece if they are free; false: they are not. */
+bool kv_take_chunk(struct kv *kv, int64_t blocks, int64_t *address);
+
+/* Holds the blocks that prefix_find() has just found for the prompt: so many. */
+int64_t kv_take_found(struct kv *kv, struct prompt *p);
+
+/* Gives all of it back. The prompt stays the caller's. */
+void kv_give_back(struct kv *kv, const struct kv_hold *h);
 
 /*
  * A request with that many slots starts or stops growing at this decode clock, by `blocks` whenever

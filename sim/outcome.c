@@ -18,6 +18,7 @@ void outcome_record(struct sim *s, const struct job *j, enum record_status statu
 		.finish_ns = finish_ns,
 		.prompt_tok = j->req.prompt_tok,
 		.output_tok = j->output_tok,
+		.cached_tok = j->cached_tok,
 		.preemptions = j->preemptions,
 		.instance = j->instance,
 		.client = j->client,
@@ -63,6 +64,27 @@ static void add_note(struct summary *out, const char *note)
 	snprintf(out->notes + n, sizeof(out->notes) - n, "%s%s", n && *note ? " " : "", note);
 }
 
+/* NULLs where no pool remembers prompts. */
+static void summarize_cache(const struct sim *s, struct summary *out)
+{
+	int64_t queried_tok = 0;
+
+	out->cached_tok = FIELD_NULL_INT;
+	out->prefix_hit_rate = NAN;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct instance *in = &s->instances[i];
+
+		if (!in->kv.prefix)
+			continue;
+		if (out->cached_tok == FIELD_NULL_INT)
+			out->cached_tok = 0;
+		out->cached_tok += in->stats.cached_tok;
+		queried_tok += in->stats.queried_tok;
+	}
+	if (queried_tok > 0)
+		out->prefix_hit_rate = (double)out->cached_tok / (double)queried_tok;
+}
+
 void outcome_summary(struct sim *s, struct summary *out)
 {
 	double batch_sum = 0, util_sum = 0;
@@ -74,6 +96,7 @@ void outcome_summary(struct sim *s, struct summary *out)
 		out->saturated = FIELD_NULL_INT;
 	}
 	out->preemptions = out->steps = out->recomputed_tok = 0;
+	summarize_cache(s, out);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct instance_stats *st = &s->instances[i].stats;
 
@@ -100,6 +123,8 @@ void outcome_summary(struct sim *s, struct summary *out)
 		add_note(out, "reply=batch");
 	if (s->c->choice->disaggregated && s->c->choice->shape.ttft == TTFT_DECODE)
 		add_note(out, "ttft=decode");
+	if (out->cached_tok != FIELD_NULL_INT && s->counts.with_ids == 0)
+		add_note(out, "no-hash-ids");
 	if (s->c->choice->common.stream > 1) {
 		char note[32];
 

@@ -58,6 +58,8 @@ void plan_pad(struct plan *p, enum plan_reply reply)
 {
 	CHECK(p->in->b.running.n == 0, "policy %s pads a batch while %lld requests run",
 	      p->in->policy_name, (long long)p->in->b.running.n);
+	CHECK(!p->in->kv.prefix && !p->in->kv.buddy, "policy %s pads, and its pool is not counted",
+	      p->in->policy_name);
 	p->in->b.batch_padded = true;
 	p->in->b.batch_reply = reply;
 	p->in->replied_batch = p->in->replied_batch || reply == PLAN_REPLY_BATCH;
@@ -120,6 +122,51 @@ static bool batch_is_full(const struct instance *in)
 	return in->b.running.n >= (all + in->pp - 1) / in->pp;
 }
 
+static int64_t spare(const struct instance *in)
+{
+	return in->b.running.n == 0 && instance_running(in) == 0 ? 0 : in->spare;
+}
+
+static bool reserve(const struct plan *p, struct job *j, int64_t reserve_tok)
+{
+	struct kv *kv = &p->in->kv;
+	int64_t blocks = kv_rounded(kv, kv_blocks(kv, reserve_tok));
+
+	CHECK(!kv->prefix, "policy %s reserves, and its pool remembers prompts",
+	      p->in->policy_name);
+	if (blocks + spare(p->in) > kv_free(kv) || !kv_take_chunk(kv, blocks, &j->address))
+		return false;
+	j->reserved = true;
+	j->blocks = blocks;
+	return true;
+}
+
+/* For the whole sequence, but nothing of it is taken. */
+static bool has_room(const struct plan *p, struct job *j)
+{
+	const struct kv *kv = &p->in->kv;
+	int64_t blocks = kv_blocks(kv, j->seq_tok);
+
+	CHECK(!kv->buddy, "policy %s reserves nothing for request %lld, and its pool is in chunks",
+	      p->in->policy_name, (long long)j->req.idx);
+	if (instance_find(p->in, j) > 0)
+		blocks -= prefix_shared(kv->prefix, j->prompt);
+	j->reserved = false;
+	j->blocks = 0;
+	return blocks + spare(p->in) <= kv_free(kv);
+}
+
+static void start_from_known(struct instance *in, struct job *j)
+{
+	int64_t tok = instance_take_known(in, j);
+
+	if (j->preemptions > 0) /* saves work again, and is not counted */
+		return;
+	j->cached_tok = tok;
+	in->stats.cached_tok += tok;
+	in->stats.queried_tok += j->req.prompt_tok;
+}
+
 enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t reserve_tok)
 {
 	struct instance *in = p->in;
@@ -131,18 +178,11 @@ enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t res
 		return refuse(p, PLAN_SEATS);
 	if (in->b.batch_padded)
 		return admit_padded(p, j, reserve_tok);
-	int64_t spare = in->b.running.n == 0 && instance_running(in) == 0 ? 0 : in->spare;
-	int64_t blocks = kv_blocks(&in->kv, reserve_tok > 0 ? reserve_tok : j->seq_tok);
-
-	if (blocks + spare > kv_free(&in->kv))
+	if (reserve_tok > 0 ? !reserve(p, j, reserve_tok) : !has_room(p, j))
 		return refuse(p, PLAN_KV);
 	instance_admit(in, p->now_ns);
-	j->reserved = reserve_tok > 0;
-	j->blocks = 0;
-	if (j->reserved) {
-		kv_take(&in->kv, blocks);
-		j->blocks = blocks;
-	}
+	if (in->kv.prefix)
+		start_from_known(in, j);
 	return PLAN_OK;
 }
 
@@ -176,6 +216,8 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 			return PLAN_KV;
 		kv_take(&in->kv, more);
 		j->blocks += more;
+		if (in->kv.prefix && j->prompt)
+			prefix_fill(in->kv.prefix, j->prompt, kv_div(&in->kv, j->done_tok + n_tok));
 	}
 	add_prefill(&in->b.single, j, n_tok);
 	p->prompt_tok += n_tok;
@@ -212,6 +254,8 @@ enum plan_result plan_evict(struct plan *p, const struct request *r, enum plan_e
 	if (kind == PLAN_SWAP) {
 		int64_t blocks = job_blocks(in, j);
 
+		CHECK(!in->kv.prefix && !in->kv.buddy,
+		      "policy %s swaps, and its pool is not counted", in->policy_name);
 		if (j->state == JOB_PREFILLING || blocks > in->kv.host_total - in->kv.host_used)
 			return PLAN_HOST;
 		p->moved_blocks += blocks;

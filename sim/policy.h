@@ -14,6 +14,10 @@
  * Tokens: a request's *sequence* is its prompt, and after a preemption by recomputation its prompt
  * plus the tokens delivered so far. Slots are KV positions of one token, blocks hold view_block()
  * slots each.
+ *
+ * In a pool that remembers prompts (POOL_PREFIX) a policy does nothing else than in any other: what
+ * is found of a prompt is no longer to be prefilled, and view_rest() says so, of the head before it
+ * is admitted too.
  */
 #ifndef SIM_POLICY_H
 #define SIM_POLICY_H
@@ -51,7 +55,9 @@ const struct request *view_partial(const struct view *v);
 /* The request swapped out that was admitted first. NULL: none. */
 const struct request *view_swapped(const struct view *v);
 
-int64_t view_rest(const struct view *v, const struct request *r); /* sequence tokens to prefill */
+/* Sequence tokens to prefill. For the head, less what it would find known if it were admitted now;
+ * for others in the queue, all of them. */
+int64_t view_rest(const struct view *v, const struct request *r);
 int64_t view_generated(const struct view *v, const struct request *r); /* tokens delivered so far */
 
 int64_t view_block(const struct view *v);    /* slots a block */
@@ -101,7 +107,8 @@ void plan_limits(struct plan *p, int64_t seats, int64_t step_tok, int64_t spare_
  * Moves the head of the waiting queue into the running requests. With reserve_tok > 0 that many
  * slots (rounded up to blocks) are taken at once and the request never takes another; with 0 blocks
  * are taken as it grows, and its whole sequence must fit into the free blocks above spare_blocks
- * now, though plan_add() is what takes them. SEATS, KV.
+ * now, though plan_add() is what takes them. POOL_PREFIX: the known blocks at its start are held
+ * from now on, and only what others do not hold already must be free. SEATS, KV.
  */
 enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t reserve_tok);
 
@@ -162,6 +169,17 @@ void plan_refuse(struct plan *p, enum plan_result why);
 
 /* The table of operations */
 
+/* How the KV pool of an instance is kept. */
+enum policy_pool {
+	POOL_COUNTED, /* free blocks are counted, wherever they are */
+	/* Blocks that prompts filled are known by the trace's hash ids, shared, and kept until they
+	 * are needed. Nothing is reserved, padded or swapped. */
+	POOL_PREFIX,
+	/* A reservation is one contiguous chunk, rounded up to a power of two of blocks, of a buddy
+	 * allocator. Everything is reserved, nothing padded or swapped. */
+	POOL_BUDDY,
+};
+
 struct policy_ops {
 	const char *name, *summary;
 	const struct param *params; /* parsed into the state at their offsets */
@@ -169,6 +187,9 @@ struct policy_ops {
 
 	/* Refuses parameters that contradict each other: -1 and a sentence. May be NULL. */
 	int (*check)(const void *state, struct err *e);
+
+	/* NULL: POOL_COUNTED. */
+	enum policy_pool (*pool)(const void *state);
 
 	/* Order of the waiting queue, lowest first, ties by arrival; fixed at arrival. NULL:
 	 * arrival. */

@@ -235,6 +235,7 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		return -1;
 	c.next_arg = res->trace;
 	c.has_sessions = trace_has_sessions(res->trace);
+	c.hash_block = trace_hash_block(res->trace);
 	if (o->db) {
 		r->store = store_open(o->db, e);
 		if (!r->store)

@@ -90,6 +90,7 @@ struct sim_counts {
 	int64_t queue_full;	/* rejected for queue_limit */
 	int64_t raised_max_tok; /* rows whose output is above --max-tokens N: their limit is the
 				   output */
+	int64_t with_ids;	/* requests with hash ids, where prompts are remembered */
 	int64_t events;
 };
 

@@ -54,11 +54,12 @@ const struct request *view_swapped(const struct view *v)
 
 int64_t view_rest(const struct view *v, const struct request *r)
 {
-	const struct job *j = job_of(r);
+	struct job *j = job_of(r);
 
-	(void)v;
 	if (j->state != JOB_WAITING && j->state != JOB_PREFILLING)
 		return 0;
+	if (v->in->kv.prefix && j == queue_head(&v->in->waiting))
+		return j->seq_tok - instance_find(v->in, j) * v->in->kv.block_tok;
 	return j->seq_tok - j->done_tok;
 }
 

@@ -29,4 +29,26 @@ void audit_sim(void *arg, const struct sim *s, int32_t instance);
  * transfers, and kept until outbound ones are over. */
 int64_t audit_instance(struct audit *a, struct instance *in);
 
+/*
+ * A pool that remembers prompts: holders, idle blocks, names, the table. Returns how many blocks
+ * are counted too often where every request counts all that it holds.
+ */
+int64_t audit_prefix(const struct audit *a, const struct instance *in);
+/* A pool in chunks: they lie side by side from address 0 to the end. */
+void audit_buddy(const struct audit *a, const struct instance *in);
+
+#define EQUAL(got, want)                                                                           \
+	do {                                                                                       \
+		int64_t got_ = (int64_t)(got), want_ = (int64_t)(want);                            \
+		CHECK(got_ == want_, "%s is %lld, %s is %lld", #got, (long long)got_, #want,       \
+		      (long long)want_);                                                           \
+	} while (0)
+
+#define AT_MOST(got, most)                                                                         \
+	do {                                                                                       \
+		int64_t got_ = (int64_t)(got), most_ = (int64_t)(most);                            \
+		CHECK(got_ <= most_, "%s is %lld, %s is %lld", #got, (long long)got_, #most,       \
+		      (long long)most_);                                                           \
+	} while (0)
+
 #endif

@@ -1,20 +1,6 @@
 /* The recount of one instance. */
 #include "tests/audit.h"
 
-#define EQUAL(got, want)                                                                           \
-	do {                                                                                       \
-		int64_t got_ = (int64_t)(got), want_ = (int64_t)(want);                            \
-		CHECK(got_ == want_, "%s is %lld, %s is %lld", #got, (long long)got_, #want,       \
-		      (long long)want_);                                                           \
-	} while (0)
-
-#define AT_MOST(got, most)                                                                         \
-	do {                                                                                       \
-		int64_t got_ = (int64_t)(got), most_ = (int64_t)(most);                            \
-		CHECK(got_ <= most_, "%s is %lld, %s is %lld", #got, (long long)got_, #most,       \
-		      (long long)most_);                                                           \
-	} while (0)
-
 static int64_t ceil_div(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;
@@ -93,6 +79,15 @@ static void check_decoding(const struct instance *in, const struct job *j)
 	AT_MOST(gen + 1, j->stop_tok);
 }
 
+/* Of the blocks of its prompt that can be known, it holds those that are filled. */
+static void check_filled(const struct instance *in, const struct job *j)
+{
+	int64_t tok = j->state == JOB_PREFILLING ? slots(in, j) : j->req.prompt_tok;
+	int64_t filled = tok / in->kv.block_tok;
+
+	EQUAL(j->prompt->held, filled < j->prompt->n ? filled : j->prompt->n);
+}
+
 static void check_running(const struct instance *in, struct found *f)
 {
 	int64_t before = -1;
@@ -105,6 +100,8 @@ static void check_running(const struct instance *in, struct found *f)
 		before = j->admit_seq;
 		f->n++;
 		f->blocks += blocks_of(in, j);
+		if (in->kv.prefix && j->prompt)
+			check_filled(in, j);
 		if (j->state == JOB_PREFILLING) {
 			f->partial++;
 			continue;
@@ -283,7 +280,7 @@ static int64_t audit_batch(struct audit_batch *batch, const struct instance *in)
 
 int64_t audit_instance(struct audit *a, struct instance *in)
 {
-	int64_t own = in->lag_blocks, host = 0;
+	int64_t own = 0, host = 0;
 	int32_t at = in->at;
 
 	for (int32_t k = 0; k < in->pp; k++) {
@@ -292,8 +289,14 @@ int64_t audit_instance(struct audit *a, struct instance *in)
 		host += swapped_blocks(in);
 	}
 	instance_use(in, at);
+	for (int64_t i = 0; i < in->n_lagging; i++)
+		own += in->lagging[i].blocks;
+	if (in->kv.prefix)
+		own -= audit_prefix(a, in);
+	if (in->kv.buddy)
+		audit_buddy(a, in);
 	if (!in->async)
-		EQUAL(in->staged.n + in->lag_seats + in->lag_blocks, 0);
+		EQUAL(in->staged.n + in->lag_seats + in->n_lagging, 0);
 	EQUAL(in->kv.host_used, host);
 	AT_MOST(host, in->kv.host_total);
 	AT_MOST(own, in->kv.used);

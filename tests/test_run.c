@@ -197,13 +197,13 @@ static void test_max_tokens(void **state)
 	(void)state;
 #define BURST "synth:constant,n=10,rate=inf,prompt=10,output=5 " FAST "--block 1 --kv-blocks 40 "
 	assert_row(
-		BURST "-p orca-max --max-tokens 10",
+		BURST "-p orca-max:alloc=count --max-tokens 10",
 		(const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});
-	assert_row(BURST "-p orca-max --max-tokens 30",
+	assert_row(BURST "-p orca-max:alloc=count --max-tokens 30",
 		   (const struct expect[]){{"completed", 10}, {"makespan_s", 0.5}, {.name = NULL}});
-	assert_row(BURST "-p orca-max --max-tokens 31",
+	assert_row(BURST "-p orca-max:alloc=count --max-tokens 31",
 		   (const struct expect[]){{"completed", 0}, {"rejected", 10}, {.name = NULL}});
-	/* 3 oracles, 15 each, do not fit: two at a time */
+	/* oracles in chunks of 16: two at a time in 32 + 8 blocks */
 	assert_row(
 		BURST "-p orca-oracle",
 		(const struct expect[]){{"completed", 10}, {"makespan_s", 0.25}, {.name = NULL}});

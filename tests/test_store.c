@@ -91,7 +91,7 @@ static void test_nulls_and_infinity(void **state)
 	info.rate_rps = INFINITY;
 	assert_fine(store_commit(s, &info, &sum, NULL, NAN, &e), e);
 	store_close(s);
-	assert_query(path, "SELECT *, '' FROM metric", "1||||||||||||||||||||||||||||||||||||||||");
+	assert_query(path, "SELECT *, '' FROM metric", "1||||||||||||||||||||||||||||||||||||||||||");
 	assert_query(path,
 		     "SELECT rate_rps = 9e999, speed IS NULL, trace IS NULL, seed IS NULL, "
 		     "wall_s IS NULL FROM run",
