@@ -142,6 +142,7 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 	struct sim_config c = {
 		.instances = o->instances,
 		.context = o->context,
+		.hash_block = o->hash_block,
 		.max_tokens_rule = o->max_tokens_rule,
 		.max_tokens = o->max_tokens,
 		.max_model_len = o->max_model_len,

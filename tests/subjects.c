@@ -245,6 +245,45 @@ static void random_rows(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 	}
 }
 
+/*
+ * Hash ids of blocks that are a multiple of KV blocks, or parts of them: every row shares a start,
+ * that may be empty, with one before it. Half of the time the last one is of a whole block.
+ */
+static void random_ids(struct random_run *r, gsl_rng *rng)
+{
+	int64_t block = r->options.block_tok, used = 0, fresh = 1;
+	bool whole = one_in(rng, 2);
+	int64_t hash = block * from_to(rng, 1, 3);
+
+	if (one_in(rng, 3))
+		for (hash = from_to(rng, 1, block); block % hash != 0;)
+			hash--;
+	r->options.hash_block = hash;
+	for (size_t i = 0; i < r->n; i++)
+		used += r->row[i].prompt_tok / hash + 1;
+	r->ids = xcalloc((size_t)used, sizeof(*r->ids));
+	uint64_t *id = r->ids;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct trace_row *row = &r->row[i];
+		const struct trace_row *like = &r->row[from_to(rng, 0, (int64_t)i)];
+		int64_t n = (row->prompt_tok + (whole ? 0 : hash - 1)) / hash;
+		int64_t most = n < like->n_hash_ids ? n : like->n_hash_ids;
+		int64_t shared = from_to(rng, 0, most);
+
+		for (int64_t k = 0; k < n; k++)
+			id[k] = k < shared ? like->hash_ids[k] : (uint64_t)fresh++;
+		row->hash_ids = id;
+		row->n_hash_ids = n;
+		id += n;
+	}
+}
+
+static bool remembers(const struct choice *c)
+{
+	return c->policy->pool && c->policy->pool(c->state) == POOL_PREFIX;
+}
+
 static int64_t random_pool(const struct random_run *r, gsl_rng *rng)
 {
 	int64_t largest = 0;
@@ -280,7 +319,7 @@ static void random_options(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 		o->pp = one_in(rng, 3) ? from_to(rng, 2, 4) : 1;
 		o->decode_pp = one_in(rng, 3) ? from_to(rng, 2, 3) : 1;
 	}
-	if (one_in(rng, 4)) {
+	if (one_in(rng, 4) && !remembers(&r->choice)) {
 		o->window_tok = from_to(rng, 1, 60);
 		o->window_only = one_in(rng, 3);
 		o->window_share = o->window_only ? 1 : from_to(rng, 1, 3);
@@ -314,6 +353,8 @@ void random_run_init(struct random_run *r, const struct subject *s, uint64_t i)
 	r->executor = random_executor(rng, &step_ns);
 	random_rows(r, rng, step_ns);
 	random_options(r, rng, step_ns);
+	if (remembers(&r->choice))
+		random_ids(r, rng);
 	gsl_rng_free(rng);
 }
 
@@ -322,6 +363,7 @@ void random_run_release(struct random_run *r)
 	choice_release(&r->choice);
 	executor_free(r->executor);
 	free(r->row);
+	free(r->ids);
 	*r = (struct random_run){0};
 }
 
@@ -329,6 +371,8 @@ void random_run_print(FILE *out, const struct random_run *r)
 {
 	const struct harness_options *o = &r->options;
 
+	if (o->hash_block > 0)
+		fprintf(out, "hash_block=%lld ", (long long)o->hash_block);
 	fprintf(out,
 		"-p %s:%s executor=%s instances=%lld router=%s kv_blocks=%lld "
 		"decode_kv_blocks=%lld "
@@ -345,12 +389,17 @@ void random_run_print(FILE *out, const struct random_run *r)
 		o->truncate ? "(truncate)" : "", (long long)o->closed_loop,
 		(long long)o->horizon_ns, (long long)o->queue_limit, (long long)o->timeout_ns,
 		o->sessions_open ? "open" : "closed", (unsigned long long)o->seed);
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++) {
 		fprintf(out,
 			"  %zu: arrive=%lld prompt=%lld output=%lld max_tok=%lld priority=%lld "
-			"session=%lld think=%lld\n",
+			"session=%lld think=%lld",
 			i, (long long)r->row[i].arrive_ns, (long long)r->row[i].prompt_tok,
 			(long long)r->row[i].output_tok, (long long)r->row[i].max_tok,
 			(long long)r->row[i].priority, (long long)r->row[i].session,
 			(long long)r->row[i].think_ns);
+		for (int64_t k = 0; k < r->row[i].n_hash_ids; k++)
+			fprintf(out, "%s%llu",
+				k > 0 ? "," : " ids=", (unsigned long long)r->row[i].hash_ids[k]);
+		fputc('\n', out);
+	}
 }

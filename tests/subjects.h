@@ -24,6 +24,7 @@ struct random_run {
 	struct trace_row *row;
 	size_t n;
 	bool sessions; /* some rows belong to one */
+	uint64_t *ids; /* of all rows */
 	struct executor *executor;
 	struct harness_options options;
 };

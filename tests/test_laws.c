@@ -43,6 +43,8 @@ static void check_conservation(const struct random_run *run, const struct harnes
 
 	for (size_t i = 0; i < r->n_ended; i++)
 		by_status[r->ended[i].status]++;
+	if (r->rc < 0)
+		print_error("%s\n", r->err.text);
 	LAW(run, r->rc == 0);
 	LAW(run, run->sessions ? r->n >= r->n_ended : r->n == r->n_ended);
 	LAW(run, r->summary.requests == (int64_t)r->n_ended);
@@ -150,6 +152,28 @@ static void check_sessions(const struct random_run *run, const struct harness_re
 	}
 }
 
+/* Found: whole blocks, never all of a prompt; nothing where nothing is remembered. */
+static void check_cached(const struct random_run *run, const struct harness_result *r)
+{
+	int64_t block = run->options.block_tok, cached = 0, prompt = 0;
+
+	for (size_t i = 0; i < r->n_ended; i++) {
+		const struct record *q = &r->ended[i];
+
+		LAW(run, q->cached_tok % block == 0 && q->cached_tok < q->prompt_tok);
+		LAW(run, q->schedule_ns >= 0 || q->cached_tok == 0);
+		cached += q->cached_tok;
+		prompt += q->schedule_ns >= 0 ? q->prompt_tok : 0;
+	}
+	if (run->options.hash_block == 0) {
+		LAW(run, r->summary.cached_tok == FIELD_NULL_INT && cached == 0);
+		return;
+	}
+	LAW(run, r->summary.cached_tok == cached);
+	LAW(run, prompt == 0 ? isnan(r->summary.prefix_hit_rate)
+			     : r->summary.prefix_hit_rate == (double)cached / (double)prompt);
+}
+
 static char *run_text(struct random_run *run, bool step_by_step, struct harness_result *r)
 {
 	run->options.step_by_step = step_by_step;
@@ -172,7 +196,7 @@ static void same_text(const struct random_run *run, const char *what, const char
 
 /* What was in the runs, so that a test of nothing is noticed. */
 struct seen {
-	int64_t completed, rejected, aborted, unfinished, preemptions, audits;
+	int64_t completed, rejected, aborted, unfinished, preemptions, audits, cached_tok;
 };
 
 static void check_run(const struct subject *s, uint64_t i, struct seen *seen)
@@ -190,6 +214,7 @@ static void check_run(const struct subject *s, uint64_t i, struct seen *seen)
 			check_order(&run, &r.record[k]);
 	check_fcfs(&run, &r);
 	check_sessions(&run, &r);
+	check_cached(&run, &r);
 	same_text(&run, "the same run again", text, text_again);
 	same_text(&run, "fast-forward and step by step", text, text_steps);
 	seen->completed += r.summary.completed;
@@ -198,6 +223,7 @@ static void check_run(const struct subject *s, uint64_t i, struct seen *seen)
 	seen->unfinished += r.summary.unfinished;
 	seen->preemptions += r.summary.preemptions;
 	seen->audits += r.audit.calls;
+	seen->cached_tok += run.options.hash_block > 0 ? r.summary.cached_tok : 0;
 	LAW(&run,
 	    (r.audit.calls > 0 || r.summary.completed == 0) && steps.audit.calls >= r.audit.calls);
 	free(text);
@@ -230,8 +256,9 @@ static void test_laws(void **state)
 		assert_true(seen.completed > 10 * RUNS && seen.rejected > 0 &&
 			    seen.unfinished > 0 && seen.aborted > 0);
 		total.preemptions += seen.preemptions;
+		total.cached_tok += seen.cached_tok;
 	}
-	assert_true(total.preemptions > 1000);
+	assert_true(total.preemptions > 1000 && total.cached_tok > 10000);
 	free(all);
 }
 
