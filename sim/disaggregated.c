@@ -243,8 +243,7 @@ static void transfer(struct sim *s, uint32_t d)
 	in->b.inbound--;
 	if (link->inbound.first)
 		agenda_set(&s->agenda, EVENT_TRANSFER, d, link->inbound.first->moved_ns);
-	instance_give_kv(source, j, j->source_blocks);
-	j->keep_kv = false;
+	instance_release_kv(source, j, j->source_blocks);
 	instance_join(in, j);
 	if (j->doomed) {
 		sim_sync(s, in);

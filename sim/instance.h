@@ -214,6 +214,8 @@ void instance_enqueue(struct instance *in, struct job *j);
 /* A request whose KV was computed elsewhere comes in; its blocks here were taken before
  * (j->blocks). */
 void instance_join(struct instance *in, struct job *j);
+/* Gives back what a keep_kv job left here. */
+void instance_release_kv(struct instance *in, struct job *j, int64_t blocks);
 /* Gives back what j holds here: `blocks` of them, its chunk, its known blocks; or all of it at
  * instance_give_lagging(). */
 void instance_give_kv(struct instance *in, struct job *j, int64_t blocks);
@@ -225,6 +227,8 @@ bool instance_too_small(struct instance *in, const struct job *j);
 int64_t instance_find(const struct instance *in, struct job *j);
 /* j, just admitted, holds them: tokens that it need not compute. */
 int64_t instance_take_known(struct instance *in, struct job *j);
+/* The first `tok` tokens of the sequence of j have their blocks, and fill them from now on. */
+void instance_fill(struct instance *in, struct job *j, int64_t tok);
 /* Before anything is taken: the pool as the policy wants it. */
 void instance_set_pool(struct instance *in, int64_t hash_tok);
 

@@ -28,7 +28,16 @@ bool instance_too_small(struct instance *in, const struct job *j)
 
 void instance_give_kv(struct instance *in, struct job *j, int64_t blocks)
 {
-	kv_give_back(&in->kv, &(struct kv_hold){blocks, j->address, j->prompt});
+	if (in->kv.prefix || in->kv.buddy)
+		kv_give_back(&in->kv, &(struct kv_hold){blocks, j->address, j->prompt});
+	else
+		kv_give(&in->kv, blocks);
+}
+
+void instance_release_kv(struct instance *in, struct job *j, int64_t blocks)
+{
+	instance_give_kv(in, j, blocks);
+	j->keep_kv = false;
 }
 
 int64_t instance_find(const struct instance *in, struct job *j)
@@ -44,6 +53,12 @@ int64_t instance_take_known(struct instance *in, struct job *j)
 		j->blocks = kv_take_found(&in->kv, j->prompt);
 	j->done_tok = j->blocks * in->kv.block_tok;
 	return j->done_tok;
+}
+
+void instance_fill(struct instance *in, struct job *j, int64_t tok)
+{
+	if (j->prompt)
+		prefix_fill(in->kv.prefix, j->prompt, kv_div(&in->kv, tok));
 }
 
 void instance_give_kv_later(struct instance *in, struct job *j)

@@ -3,7 +3,8 @@
 
 void kv_init(struct kv *kv, int64_t block_tok, int64_t total, int64_t host_total)
 {
-	*kv = (struct kv){.block_tok = block_tok, .total = total, .host_total = host_total};
+	*kv = (struct kv){
+		.block_tok = block_tok, .total = total, .room = total, .host_total = host_total};
 	kv->shift = -1;
 	for (int i = 0; i < 62; i++)
 		if (block_tok == INT64_C(1) << i)
@@ -46,13 +47,17 @@ void kv_use_chunks(struct kv *kv)
 	buddy_init(kv->buddy, kv->total);
 }
 
-void kv_take(struct kv *kv, int64_t blocks)
+static void set_room(struct kv *kv)
+{
+	kv->room = kv->total - kv->prefix->idle;
+}
+
+void kv_make_room(struct kv *kv, int64_t blocks)
 {
 	CHECK(blocks >= 0 && blocks <= kv_free(kv), "%lld blocks of %lld free", (long long)blocks,
 	      (long long)kv_free(kv));
-	kv->used += blocks;
-	if (kv->prefix && kv->prefix->idle > kv_free(kv))
-		prefix_forget(kv->prefix, kv->prefix->idle - kv_free(kv));
+	prefix_forget(kv->prefix, blocks - (kv->room - kv->used));
+	set_room(kv);
 }
 
 void kv_give(struct kv *kv, int64_t blocks)
@@ -76,6 +81,7 @@ bool kv_take_chunk(struct kv *kv, int64_t blocks, int64_t *address)
 int64_t kv_take_found(struct kv *kv, struct prompt *p)
 {
 	kv->used += prefix_hold(kv->prefix, p); /* those that were idle */
+	set_room(kv);
 	return p->held;
 }
 
@@ -83,8 +89,10 @@ void kv_give_back(struct kv *kv, const struct kv_hold *h)
 {
 	int64_t blocks = h->blocks;
 
-	if (kv->prefix && h->prompt)
+	if (kv->prefix && h->prompt) {
 		blocks -= prefix_let_go(kv->prefix, h->prompt);
+		set_room(kv);
+	}
 	if (kv->buddy && blocks > 0)
 		buddy_give(kv->buddy, h->address, blocks);
 	kv_give(kv, blocks);

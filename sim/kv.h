@@ -31,6 +31,7 @@ struct kv {
 	/* at most one of them: known blocks are shared, or blocks come in contiguous chunks */
 	struct prefix *prefix;
 	struct buddy *buddy;
+	int64_t room; /* total, less known blocks that nobody holds */
 };
 
 /* What a request holds of a pool, apart from the request: it can be given back later. */
@@ -83,12 +84,22 @@ static inline int64_t kv_rounded(const struct kv *kv, int64_t blocks)
 
 static inline bool kv_holds(const struct kv *kv, int64_t blocks)
 {
-	return kv_rounded(kv, blocks) <= (kv->buddy ? buddy_largest(kv->buddy) : kv->total);
+	if (kv->buddy)
+		return buddy_size(blocks) <= buddy_largest(kv->buddy);
+	return blocks <= kv->total;
 }
 
-/* Takes blocks that the caller knows to be free, gives some back. Known blocks that nobody holds
- * are forgotten where there are no others. */
-void kv_take(struct kv *kv, int64_t blocks);
+/* Where kv_take() meets known blocks that nobody holds: forgets some, or finds that it is wrong. */
+void kv_make_room(struct kv *kv, int64_t blocks);
+
+/* Takes blocks that the caller knows to be free, gives some back. */
+static inline void kv_take(struct kv *kv, int64_t blocks)
+{
+	if (blocks < 0 || blocks > kv->room - kv->used)
+		kv_make_room(kv, blocks);
+	kv->used += blocks;
+}
+
 void kv_give(struct kv *kv, int64_t blocks);
 
 /* Takes rounded blocks in one piece if they are free; false: they are not. */
@@ -97,7 +108,7 @@ bool kv_take_chunk(struct kv *kv, int64_t blocks, int64_t *address);
 /* Holds the blocks that prefix_find() has just found for the prompt: so many. */
 int64_t kv_take_found(struct kv *kv, struct prompt *p);
 
-/* Gives all of it back. The prompt stays the caller's. */
+/* Gives all of it back, where it is more than a number of blocks. The prompt stays the caller's. */
 void kv_give_back(struct kv *kv, const struct kv_hold *h);
 
 /*

@@ -216,8 +216,8 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 			return PLAN_KV;
 		kv_take(&in->kv, more);
 		j->blocks += more;
-		if (in->kv.prefix && j->prompt)
-			prefix_fill(in->kv.prefix, j->prompt, kv_div(&in->kv, j->done_tok + n_tok));
+		if (in->kv.prefix)
+			instance_fill(in, j, j->done_tok + n_tok);
 	}
 	add_prefill(&in->b.single, j, n_tok);
 	p->prompt_tok += n_tok;
