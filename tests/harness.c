@@ -152,7 +152,6 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 		.queue_limit = o->queue_limit,
 		.timeout_ns = o->timeout_ns,
 		.sessions_open = o->sessions_open,
-		.hash_block = o->hash_block,
 		.link_bytes_s = o->link_bytes_s,
 		.step_by_step = o->step_by_step,
 		.seed = o->seed,

@@ -23,13 +23,13 @@ struct harness_options {
 	int64_t window_tok, window_share; /* struct hardware */
 	bool window_only;
 	int64_t window_token_bytes; /* window_move_bytes */
-	int64_t hash_block; /* tokens of a hash id of the rows; 0: they have none */
+	int64_t hash_block;	    /* tokens of a hash id of the rows; 0: they have none */
 	int64_t context;
 	enum max_tokens_rule max_tokens_rule;
 	int64_t max_tokens, max_model_len;
 	bool truncate;
 	int64_t closed_loop, horizon_ns;
-	int64_t queue_limit, timeout_ns, hash_block;
+	int64_t queue_limit, timeout_ns;
 	bool sessions_open;
 	double link_bytes_s;
 	bool step_by_step, no_audit;
