@@ -213,31 +213,24 @@ static void admit_whole(const struct paged *s, const struct view *v, struct plan
 	}
 }
 
-static void limit_whole(const struct paged *s, const struct view *v, struct plan *p)
-{
-	plan_limits(p, s->max_seqs, PLAN_NO_LIMIT,
-		    (int64_t)(s->watermark * (double)view_kv_total(v)));
-}
-
+/* mixed=off: prompts first, and in steps of their own; on: decodes first, in one step with them. */
 static void plan_whole(const struct paged *s, const struct view *v, struct plan *p)
 {
-	limit_whole(s, v, p);
+	bool mixed = s->mixed == MIXED_ON, preempted = false;
+
+	plan_limits(p, s->max_seqs, PLAN_NO_LIMIT,
+		    (int64_t)(s->watermark * (double)view_kv_total(v)));
 	if (s->max_paddings != NO_PADDING)
 		plan_pad_step(p);
-	if (!view_swapped(v))
+	if (mixed) {
+		preempted = decode(s, v, p);
+		if (!preempted)
+			restore(v, p);
+	}
+	if (!preempted && !view_swapped(v))
 		admit_whole(s, v, p);
-	if (plan_prompt_tok(p) == 0 && !decode(s, v, p))
+	if (!mixed && plan_prompt_tok(p) == 0 && !decode(s, v, p))
 		restore(v, p);
-}
-
-static void plan_mixed(const struct paged *s, const struct view *v, struct plan *p)
-{
-	limit_whole(s, v, p);
-	if (decode(s, v, p))
-		return;
-	restore(v, p);
-	if (!view_swapped(v))
-		admit_whole(s, v, p);
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -285,8 +278,6 @@ static void plan(void *state, const struct view *v, struct plan *p)
 
 	if (s->chunk > 0)
 		plan_chunked(s, v, p);
-	else if (s->mixed == MIXED_ON)
-		plan_mixed(s, v, p);
 	else
 		plan_whole(s, v, p);
 }

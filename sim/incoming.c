@@ -137,17 +137,15 @@ static void arrive(struct sim *s, struct trace_row *row, int64_t idx)
 
 void incoming_next(struct sim *s)
 {
-	struct trace_row row;
-
 	if (s->sessions) {
+		struct trace_row row;
 		int64_t idx = sessions_take(s->sessions, &row);
 
 		arrive(s, &row, idx);
 		set_next(s);
 	} else if (s->next_known) {
-		row = s->next;
 		s->to_issue -= s->c->closed_loop > 0;
-		arrive(s, &row, s->arrived);
+		arrive(s, &s->next, s->arrived);
 		read_next(s);
 	}
 }
