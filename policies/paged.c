@@ -113,11 +113,6 @@ static int check(const void *state, struct err *e)
 			       "paged: chunk=%lld cuts prompts; mixed=on and max_paddings are for "
 			       "whole ones (chunk=0)",
 			       (long long)s->chunk);
-	if (s->mixed == MIXED_ON && s->max_paddings != NO_PADDING)
-		return err_set(e,
-			       "paged: max_paddings=%lld is for steps of prompts alone, which "
-			       "mixed=on has not; give one of them",
-			       (long long)s->max_paddings);
 	if (s->prefix == PREFIX_ON && s->preempt == PREEMPT_SWAP)
 		return err_set(e, "paged: prefix=on and preempt=swap do not go together; blocks "
 				  "that others hold cannot be swapped out (preempt=recompute)");
@@ -189,7 +184,8 @@ static bool joins(const struct paged *s, const struct taken *t, int64_t rest, in
 		return decode_tok + t->tok + rest <= s->max_batched_tok;
 	int64_t padded = (t->n + 1) * (rest > t->longest ? rest : t->longest);
 
-	return padded <= s->max_batched_tok && padded - (t->tok + rest) <= s->max_paddings;
+	return decode_tok + padded <= s->max_batched_tok &&
+	       padded - (t->tok + rest) <= s->max_paddings;
 }
 
 static void admit_whole(const struct paged *s, const struct view *v, struct plan *p)

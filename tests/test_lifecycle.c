@@ -266,12 +266,8 @@ static void test_max_paddings(void **state)
 static void test_contradictions(void **state)
 {
 	static const char *const texts[] = {"paged:chunk=512,mixed=on",
-					    "paged:chunk=512,max_paddings=4",
-					    "paged:mixed=on,max_paddings=4",
-					    "vllm-0.2:mixed=on",
-					    "vllm-v1:mixed=on",
-					    "paged:predict_error=1.5",
-					    "paged:order=lifo"};
+					    "paged:chunk=512,max_paddings=4", "vllm-v1:mixed=on",
+					    "paged:predict_error=1.5", "paged:order=lifo"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
