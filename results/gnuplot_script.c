@@ -133,8 +133,9 @@ static void span(const struct figure *f, const struct figure_panel *p, bool x, d
 			*high = fmax(*high, x ? at->x : f->has_range ? at->high : at->y);
 		}
 	}
+	/* room for its name above it */
 	for (size_t i = 0; !x && p == f->panels && i < f->n_rules; i++)
-		*high = fmax(*high, f->rules[i].y);
+		*high = fmax(*high, 1.05 * f->rules[i].y);
 }
 
 static struct axis axis_of(const struct figure *f, const struct figure_panel *p, bool x)
@@ -275,7 +276,7 @@ static void put_rules(FILE *out, const struct figure *f, const struct axis *x)
 			"lc rgb '#555555' dt (2,2) lw 1.2\nset label %zu ",
 			RULES + i, x->low, f->rules[i].y, x->high, f->rules[i].y, RULES + i);
 		put_text(out, f->rules[i].label, 64);
-		fprintf(out, " at first %.10g,%.10g right offset -0.5,-0.7 noenhanced\n", x->high,
+		fprintf(out, " at first %.10g,%.10g right offset -0.5,0.7 noenhanced\n", x->high,
 			f->rules[i].y);
 	}
 }
