@@ -33,16 +33,22 @@ static size_t skip_text(const char *text, size_t len, size_t at)
 	return at + 1 < len ? at + 1 : len;
 }
 
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* Told by the first key of the document itself that only such a result has. */
 bool vllm_is(const char *text, size_t len)
 {
-	static const char *const keys[] = {"input_lens", "total_input_tokens",
-					   "request_throughput"};
+	/* with the quote that ends them */
+	static const char *const keys[] = {"input_lens\"", "total_input_tokens\"",
+					   "request_throughput\""};
 	int depth = 0;
 	size_t i = 0;
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
 		i = 3;
-	while (i < len && memchr(" \t\r\n", text[i], 4))
+	while (i < len && is_space(text[i]))
 		i++;
 	if (i == len || text[i] != '{')
 		return false;
@@ -55,11 +61,10 @@ bool vllm_is(const char *text, size_t len)
 			break; /* the end of the first value: lines of JSON */
 		if (c != '"' || depth != 1)
 			continue;
-		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-			size_t n = strlen(keys[k]);
-			if (i - from == n + 1 && memcmp(text + from, keys[k], n) == 0)
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+			if (strlen(keys[k]) == i - from &&
+			    strncmp(text + from, keys[k], i - from) == 0)
 				return true;
-		}
 	}
 	return false;
 }
