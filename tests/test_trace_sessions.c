@@ -102,6 +102,7 @@ static void many(void **state)
 		assert_i64(row.session, i % N + 1);
 		assert_i64(row.think_ns, i < N ? -1 : (N - 2) * s);
 	}
+	assert_i64(trace_counts(t)->sessions, N); /* also before the end was reached */
 	assert_i64(trace_next(t, &row, &e), 0);
 	assert_i64(trace_counts(t)->sessions, N);
 	assert_true(trace_has_sessions(t));

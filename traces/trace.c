@@ -195,11 +195,10 @@ static int select_row(struct trace *t, struct trace_row *row, struct err *e)
 	}
 }
 
-/* What the source and the sessions have counted, once nothing more is read. */
-static void end(struct trace *t)
+/* What the source and the sessions have counted so far. */
+static void count(struct trace *t)
 {
 	struct trace_counts *c = &t->counts;
-	t->ended = true;
 	c->sessions = t->turns.sessions;
 	c->overlapping = t->turns.overlapping;
 	c->unknown_parents = t->source->unknown_parents;
@@ -253,13 +252,12 @@ static int no_rows(const struct trace *t, struct err *e)
 int trace_next(struct trace *t, struct trace_row *row, struct err *e)
 {
 	struct trace_counts *c = &t->counts;
-	if (!t->ended && t->spec.limit > 0 && c->rows == t->spec.limit)
-		end(t);
-	if (t->ended)
+	if (t->ended || (t->spec.limit > 0 && c->rows == t->spec.limit))
 		return 0;
 	int more = select_row(t, row, e);
-	if (more <= 0)
-		end(t);
+	t->ended = more <= 0;
+	if (t->ended)
+		count(t);
 	if (more < 0)
 		return -1;
 	if (more == 0)
@@ -272,6 +270,7 @@ int trace_next(struct trace *t, struct trace_row *row, struct err *e)
 	c->hash = hash_word(hash_word(hash_word(c->hash, row->arrive_ns), row->prompt_tok),
 			    row->output_tok);
 	turns_add(&t->turns, row);
+	count(t);
 	if (place(t, row, e))
 		return -1;
 	c->rows++;
