@@ -322,6 +322,11 @@ int choice_parse(struct choice *c, const char *text, struct err *e)
 	return 0;
 }
 
+bool choice_remembers(const struct choice *c)
+{
+	return c->policy->pool && c->policy->pool(c->state) == POOL_PREFIX;
+}
+
 void choice_release(struct choice *c)
 {
 	free(c->state);

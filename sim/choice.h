@@ -50,6 +50,8 @@ struct choice {
 /* Parses the text of one -p. */
 int choice_parse(struct choice *c, const char *text, struct err *e);
 void choice_release(struct choice *c);
+/* Its instances (the prefill ones) remember prompts: POOL_PREFIX. */
+bool choice_remembers(const struct choice *c);
 
 struct preset {
 	const char *name, *means, *source;

@@ -147,6 +147,11 @@ static void describe_run(const struct replay *r, size_t n_runs)
 		    r->counts.queue_full);
 	print_count(name, "requests aborted because they were not done in time (--timeout)",
 		    r->summary.aborted);
+	if (choice_remembers(r->choice) && r->counts.with_ids == 0)
+		fprintf(stderr,
+			"omnibus run: %sno request has hash ids: nothing is found in the prefix "
+			"cache\n",
+			name);
 }
 
 /* Takes the runs in order: commits, counts, and stops at the first that failed. */

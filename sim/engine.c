@@ -439,19 +439,20 @@ static int check(const struct sim_config *c, struct err *e)
 	const struct choice *choice = c->choice;
 	int64_t block_tok = c->hardware.block_tok;
 
-	if (!choice->policy->pool || choice->policy->pool(choice->state) != POOL_PREFIX)
+	if (!choice_remembers(choice))
 		return 0;
 	if (c->hash_block > 0 && !prefix_divides(block_tok, c->hash_block))
 		return err_set(
 			e,
-			"policy %s remembers prompts by hash ids of %lld tokens, in blocks of "
-			"%lld: one must be a multiple of the other (--block)",
+			"policy %s: the trace's hash ids are of %lld tokens, and KV blocks of "
+			"%lld; with a prefix cache one must be a multiple of the other (--block)",
 			choice->name, (long long)c->hash_block, (long long)block_tok);
 	if (c->hardware.window_tok > 0)
-		return err_set(e,
-			       "policy %s remembers prompts, which is not possible with a model "
-			       "whose layers attend to a window of %lld tokens",
-			       choice->name, (long long)c->hardware.window_tok);
+		return err_set(
+			e,
+			"policy %s: a prefix cache is not for models with layers that attend "
+			"to a window, here of %lld tokens",
+			choice->name, (long long)c->hardware.window_tok);
 	return 0;
 }
 

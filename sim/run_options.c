@@ -246,6 +246,13 @@ static int set_hardware(struct run_options *o, struct err *e)
 		return err_set(e, "--kv-tokens %lld is less than one block of %lld tokens",
 			       (long long)o->memory.kv_tokens, (long long)o->memory.block_tok);
 	for (size_t i = 0; i < o->n_choices; i++)
+		if (choice_remembers(&o->choices[i]) && o->has_model && o->model.window_tok > 0)
+			return err_set(e,
+				       "%s: prefix=on is not for %s, whose layers attend to a "
+				       "window of %lld tokens (prefix=off)",
+				       o->choices[i].name, o->model.name,
+				       (long long)o->model.window_tok);
+	for (size_t i = 0; i < o->n_choices; i++)
 		if (o->choices[i].disaggregated && !o->has_model)
 			return err_set(e,
 				       "%s moves KV between instances and needs -m MODEL to know "

@@ -279,11 +279,6 @@ static void random_ids(struct random_run *r, gsl_rng *rng)
 	}
 }
 
-static bool remembers(const struct choice *c)
-{
-	return c->policy->pool && c->policy->pool(c->state) == POOL_PREFIX;
-}
-
 static int64_t random_pool(const struct random_run *r, gsl_rng *rng)
 {
 	int64_t largest = 0;
@@ -319,7 +314,7 @@ static void random_options(struct random_run *r, gsl_rng *rng, int64_t step_ns)
 		o->pp = one_in(rng, 3) ? from_to(rng, 2, 4) : 1;
 		o->decode_pp = one_in(rng, 3) ? from_to(rng, 2, 3) : 1;
 	}
-	if (one_in(rng, 4) && !remembers(&r->choice)) {
+	if (one_in(rng, 4) && !choice_remembers(&r->choice)) {
 		o->window_tok = from_to(rng, 1, 60);
 		o->window_only = one_in(rng, 3);
 		o->window_share = o->window_only ? 1 : from_to(rng, 1, 3);
@@ -353,7 +348,7 @@ void random_run_init(struct random_run *r, const struct subject *s, uint64_t i)
 	r->executor = random_executor(rng, &step_ns);
 	random_rows(r, rng, step_ns);
 	random_options(r, rng, step_ns);
-	if (remembers(&r->choice))
+	if (choice_remembers(&r->choice))
 		random_ids(r, rng);
 	gsl_rng_free(rng);
 }
