@@ -118,11 +118,12 @@ static void shrink_request(struct shrink *s, size_t r)
 	for (size_t k = 0; k < sizeof(fields) / sizeof(*fields); k++) {
 		const int64_t *now = (const int64_t *)((const char *)&s->req[r] + fields[k].at);
 
-		if (*now <= fields[k].least || try_number(s, r, fields[k].at, fields[k].least))
+		if (*now == fields[k].least || try_number(s, r, fields[k].at, fields[k].least))
 			continue;
 		while (*now / 2 > fields[k].least && try_number(s, r, fields[k].at, *now / 2))
 			;
-		try_number(s, r, fields[k].at, *now - 1);
+		if (*now > fields[k].least)
+			try_number(s, r, fields[k].at, *now - 1);
 	}
 }
 
