@@ -18,30 +18,27 @@ static bool has_param(const char *policy, const char *name, const char *value)
 }
 
 /* What the engine does not have yet, or where the two are known to differ. */
-static void leave_out(struct ref_config *c)
+static void leave_out(struct ref_config *c, struct ref_request *req, size_t n)
 {
+	for (size_t r = 0; c->ttft_decode && r < n; r++)
+		req[r].output_tok += req[r].output_tok == 1;
+	c->truncate = c->truncate && !c->ttft_decode;
 	c->queue_limit = c->timeout_ns = 0;
 	c->sessions_open = true;
-	c->ttft_decode = false;
-	c->decode_pp = 1;
-	if (c->pp > 1 || c->window_tok > 0)
-		c->policy.swap = false;
-	if (c->disaggregated)
-		c->window_tok = 0;
+	if (!has_param("paged", "prefix", "on"))
+		c->policy.prefix = false;
+	if (!has_param("continuous", "alloc", "buddy"))
+		c->policy.buddy = false;
 }
 
 /* What only one of them can express is left out. */
 void agree_level(struct ref_config *c, struct ref_request *req, size_t n)
 {
-	leave_out(c);
+	leave_out(c, req, n);
 	ref_level(c, req, n);
 	if (c->step_ns + c->prefill_tok_ns + c->decode_seq_ns + c->ctx_tok_ns == 0)
 		c->step_ns = 1; /* the executor refuses steps that take no time */
 	c->latency_ns = c->latency_ns / 1e9 * 1e9;
-	if (!has_param("paged", "prefix", "on"))
-		c->policy.prefix = false;
-	if (!has_param("continuous", "alloc", "buddy"))
-		c->policy.buddy = false;
 	if (c->policy.mixed)
 		c->policy.max_paddings = -1;
 	if (!c->disaggregated)

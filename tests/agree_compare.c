@@ -20,7 +20,7 @@ static int64_t last_instance(const struct ref_config *c, const struct ref_outcom
 
 	if (o->decode_instance < 0)
 		return o->instance;
-	if (o->status == REF_UNFINISHED && o->tokens == 1) /* the transfer may go on */
+	if (o->status != REF_COMPLETED && o->tokens <= 1) /* the transfer may go on */
 		return engine == o->instance ? engine : decode;
 	return decode;
 }

@@ -29,6 +29,7 @@ static void preempt(struct sim *s, struct batch *b, int64_t r)
 
 	CHECK(!j->decodes && j->add == 0, "request %lld is in this step already", (long long)r);
 	j->preemptions++;
+	b->preempted = true;
 	ref_remove(&b->running, r);
 	ref_free(s, in, j, j->blocks);
 	if (in->pp > 1)

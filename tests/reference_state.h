@@ -51,9 +51,10 @@ struct batch {
 	struct list held;		       /* async: done, but with their seats and blocks */
 	int64_t held_seats; /* async: of those whose blocks are kept for a transfer */
 
-	bool busy;   /* a step goes on */
-	bool at_end; /* one has ended, and its boundary is still to come */
-	bool due;    /* plan() is to be called at the next boundary */
+	bool busy;	/* a step goes on */
+	bool at_end;	/* one has ended, and its boundary is still to come */
+	bool preempted; /* somebody, and no step was started since */
+	bool due;	/* plan() is to be called at the next boundary */
 	int64_t wait_ns;
 
 	/* the step that goes on, or is being planned */

@@ -144,10 +144,10 @@ static void step_start(struct sim *s, struct batch *b)
 	s->out->seen.host_steps += host_is_slower(s, b);
 	b->start_ns = s->now;
 	b->used = b->in->total - b->in->free;
-	if (b->prefill_tok > 0 || b->moved_blocks > 0) {
-		b->due = true;
+	if (b->prefill_tok > 0 || b->moved_blocks > 0)
 		b->run.n = 0;
-	}
+	b->due = b->due || b->prefill_tok > 0 || b->moved_blocks > 0 || b->preempted;
+	b->preempted = false;
 	if (b->in->pp > 1)
 		b->end_ns = staged_end(s, b);
 	else if (b->prefill_tok > 0 || b->moved_blocks > 0)
@@ -263,6 +263,8 @@ static bool goes_on(struct sim *s, struct batch *b, int64_t i)
 	j->decodes = false;
 	if (token)
 		ref_deliver(s, b, r);
+	if (token && j->got == 1 && s->cfg->ttft_decode)
+		b->run.n = 0; /* a new run starts then */
 	if (j->got == j->output) {
 		ref_leave(s, b, r);
 		ref_job_done(s, r);
