@@ -4,37 +4,9 @@
 
 /* The same case for both */
 
-/* Whether a policy has the parameter, and that value of it where it is one of names. */
-static bool has_param(const char *policy, const char *name, const char *value)
-{
-	const struct param *p = policy_find(policy)->params;
-
-	while (p->name && strcmp(p->name, name) != 0)
-		p++;
-	for (int k = 0; p->name && p->choices && p->choices[k]; k++)
-		if (strcmp(p->choices[k], value) == 0)
-			return true;
-	return false;
-}
-
-/* What the engine does not have yet, or where the two are known to differ. */
-static void leave_out(struct ref_config *c, struct ref_request *req, size_t n)
-{
-	for (size_t r = 0; c->ttft_decode && r < n; r++)
-		req[r].output_tok += req[r].output_tok == 1;
-	c->truncate = c->truncate && !c->ttft_decode;
-	c->queue_limit = c->timeout_ns = 0;
-	c->sessions_open = true;
-	if (!has_param("paged", "prefix", "on"))
-		c->policy.prefix = false;
-	if (!has_param("continuous", "alloc", "buddy"))
-		c->policy.buddy = false;
-}
-
 /* What only one of them can express is left out. */
 void agree_level(struct ref_config *c, struct ref_request *req, size_t n)
 {
-	leave_out(c, req, n);
 	ref_level(c, req, n);
 	if (c->step_ns + c->prefill_tok_ns + c->decode_seq_ns + c->ctx_tok_ns == 0)
 		c->step_ns = 1; /* the executor refuses steps that take no time */

@@ -28,7 +28,10 @@ struct agree_seen {
 	struct ref_seen run;
 };
 void agree_count(struct agree_seen *seen, const struct ref_run *run);
+void agree_add(struct agree_seen *seen, const struct agree_seen *more);
 void agree_print_seen(FILE *out, const struct agree_seen *seen);
+/* The name of something that was seen less than so often, or NULL. */
+const char *agree_rare(const struct agree_seen *seen, int64_t least);
 
 /*
  * A levelled case three ways: the reference, the engine, the engine one step at a time; both runs

@@ -2,6 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Both ends of a gap are rounded in one of them; and doubles are a little off. */
+#define ROUNDING (1 + 1e-6)
+
 static bool differs(struct verdict *v, const char *what, int64_t idx, double engine,
 		    double reference)
 {
@@ -28,7 +31,8 @@ static int64_t last_instance(const struct ref_config *c, const struct ref_outcom
 static bool record_differs(struct verdict *v, const struct ref_config *c, int64_t idx,
 			   const struct record *e, const struct ref_outcome *o)
 {
-	static const enum ref_status status[] = {REF_COMPLETED, REF_REJECTED, REF_UNFINISHED};
+	static const enum ref_status status[] = {REF_COMPLETED, REF_REJECTED, REF_UNFINISHED,
+						 REF_ABORTED};
 
 	if (differs(v, "index", idx, (double)e->idx,
 		    o->status == REF_NOT_ARRIVED ? -1.0 : (double)idx))
@@ -50,7 +54,7 @@ static bool record_differs(struct verdict *v, const struct ref_config *c, int64_
 	/* the engine's gaps are not rounded, the reference's are between rounded times */
 	double gap = e->max_gap_ns < 0 ? 0 : e->max_gap_ns;
 
-	if (fabs(gap - (double)o->max_gap_ns) > 1)
+	if (fabs(gap - (double)o->max_gap_ns) > ROUNDING)
 		return differs(v, "longest gap", idx, gap, (double)o->max_gap_ns);
 	return false;
 }
@@ -102,7 +106,8 @@ static bool gaps_differ(struct verdict *v, const struct ref_config *c,
 		if (strcmp(b->metric, "itl") != 0)
 			continue;
 		for (int64_t end = k + b->count; k < end && k < n && !differ; k++)
-			if ((double)gap[k] < b->low_ns - 1 || (double)gap[k] > b->high_ns + 1)
+			if ((double)gap[k] < b->low_ns - ROUNDING ||
+			    (double)gap[k] > b->high_ns + ROUNDING)
 				differ = differs(v, "gap in order", k, b->low_ns, (double)gap[k]);
 		if (!differ && k == n && i + 1 < e->n_bins && !strcmp(b[1].metric, "itl"))
 			differ = differs(v, "gaps, at least", n, (double)n + 1, (double)n);

@@ -68,11 +68,29 @@ void agree_count(struct agree_seen *seen, const struct ref_run *run)
 	}
 }
 
+static int64_t count(const struct agree_seen *seen, int i)
+{
+	return *(const int64_t *)((const char *)seen + counts[i].at);
+}
+
+void agree_add(struct agree_seen *seen, const struct agree_seen *more)
+{
+	for (int i = 0; i < N_COUNTS; i++)
+		*(int64_t *)((char *)seen + counts[i].at) += count(more, i);
+}
+
+const char *agree_rare(const struct agree_seen *seen, int64_t least)
+{
+	for (int i = 0; i < N_COUNTS; i++)
+		if (count(seen, i) < least)
+			return counts[i].name;
+	return NULL;
+}
+
 void agree_print_seen(FILE *out, const struct agree_seen *seen)
 {
 	for (int i = 0; i < N_COUNTS; i++)
-		fprintf(out, "%s%lld %s", i > 0 ? ", " : "",
-			(long long)*(const int64_t *)((const char *)seen + counts[i].at),
+		fprintf(out, "%s%lld %s", i > 0 ? ", " : "", (long long)count(seen, i),
 			counts[i].name);
 	fputc('\n', out);
 }

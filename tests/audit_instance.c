@@ -149,7 +149,7 @@ static void check_offsets(const struct instance *in)
 /* Those that are done count on in a padded batch, with contexts from the padded prompt. */
 static void check_batch(struct audit_batch *b, const struct instance *in, const struct found *f)
 {
-	if (!b->on) {
+	if (!b->on || f->partial > 0) { /* one that ended by an abort may be followed at once */
 		*b = (struct audit_batch){.on = true, .n = f->n, .clock = in->b.clock};
 		b->blocks = f->blocks;
 		EQUAL(in->b.held.n, 0);

@@ -31,8 +31,8 @@ static void random_paged(gsl_rng *rng, struct ref_policy *p)
 	p->chunk = one_in(rng, 2) ? from_to(rng, p->seats, p->seats + 12) : 0;
 	p->max_batched_tok = from_to(rng, 1, 50);
 	p->watermark = watermarks[gsl_rng_uniform_int(rng, 7)];
-	p->swap = one_in(rng, 3);
-	p->prefix = !p->swap && one_in(rng, 2);
+	p->swap = one_in(rng, 2);
+	p->prefix = !p->swap && !one_in(rng, 3);
 	if (p->chunk > 0)
 		return;
 	p->mixed = one_in(rng, 3);
@@ -136,7 +136,7 @@ static void random_bounds(gsl_rng *rng, struct ref_config *c, size_t n)
 	c->closed_loop = one_in(rng, 5) ? from_to(rng, 1, (int64_t)n + 1) : 0;
 	c->stream = one_in(rng, 5) ? from_to(rng, 2, 7) : 1;
 	c->queue_limit = one_in(rng, 6) ? from_to(rng, 1, 4) : 0;
-	c->timeout_ns = one_in(rng, 5) ? from_to(rng, 1, one_in(rng, 2) ? 60 : 400) : 0;
+	c->timeout_ns = one_in(rng, 4) ? from_to(rng, 1, one_in(rng, 2) ? 60 : 600) : 0;
 	c->sessions_open = one_in(rng, 6);
 }
 

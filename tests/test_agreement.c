@@ -26,6 +26,8 @@ static void explain(struct ref_config *c, struct ref_request *q, size_t n)
 
 /* Prints what was seen, so that a test of nothing is noticed; the caller says what must be in it.
  */
+static struct agree_seen all;
+
 static struct agree_seen agree(enum ref_kind kind)
 {
 	struct agree_seen seen = {0};
@@ -50,6 +52,7 @@ static struct agree_seen agree(enum ref_kind kind)
 	}
 	gsl_rng_free(rng);
 	agree_print_seen(stdout, &seen);
+	agree_add(&all, &seen);
 	assert_true(seen.completed > n_cases && seen.rejected > n_cases / 10);
 	assert_true(seen.unfinished > n_cases / 10 && seen.gaps > n_cases);
 	return seen;
@@ -81,6 +84,16 @@ static void test_disaggregated(void **state)
 
 	(void)state;
 	assert_true(seen.swapped > 1000 && seen.preempted - seen.swapped > 1000);
+}
+
+/* Nothing that the cases are made for is missing from them: a test of nothing is noticed. */
+static void test_all_seen(void **state)
+{
+	const char *rare = agree_rare(&all, all.cases / 2000);
+
+	(void)state;
+	if (rare)
+		fail_msg("too few in %lld cases: %s", (long long)all.cases, rare);
 }
 
 /* A run ends after 2^20 steps. */
@@ -115,7 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_static),	 cmocka_unit_test(test_continuous),
 		cmocka_unit_test(test_paged),	 cmocka_unit_test(test_disaggregated),
-		cmocka_unit_test(test_long_run),
+		cmocka_unit_test(test_all_seen), cmocka_unit_test(test_long_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
