@@ -7,6 +7,8 @@
 /* What only one of them can express is left out. */
 void agree_level(struct ref_config *c, struct ref_request *req, size_t n)
 {
+	if (c->pp > 1 || c->decode_pp > 1)
+		c->host_us = c->host_seq_us = 0; /* where it stands in the sum is open */
 	ref_level(c, req, n);
 	if (c->step_ns + c->prefill_tok_ns + c->decode_seq_ns + c->ctx_tok_ns == 0)
 		c->step_ns = 1; /* the executor refuses steps that take no time */
@@ -142,6 +144,7 @@ void agree_engine(const struct ref_config *c, const struct ref_request *req, siz
 					     .hash_ids = req[i].hash_n ? req[i].hash : NULL,
 					     .n_hash_ids = req[i].hash_n};
 	o.step_by_step = step_by_step;
+	o.steps = true;
 	harness_run(&o, rows, n, r);
 	free(policy);
 	free(rows);

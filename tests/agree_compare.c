@@ -139,6 +139,69 @@ static bool use_differs(struct verdict *v, const struct ref_config *c,
 	       differs(v, "share of blocks", -1, e->summary.kv_util_mean, mean);
 }
 
+/* Steps of the reference, in the order in which they end; all before `open` are found. */
+struct search {
+	const struct ref_run *run;
+	bool *found;
+	size_t open;
+};
+
+/* The next step of the row's batch. */
+static const struct ref_step *next_of(struct search *at, const struct step_row *row)
+{
+	while (at->open < at->run->step_n && at->found[at->open])
+		at->open++;
+	for (size_t i = at->open; i < at->run->step_n; i++) {
+		const struct ref_step *s = &at->run->step[i];
+
+		if (at->found[i] || s->instance != row->instance || s->batch != row->batch)
+			continue;
+		at->found[i] = true;
+		return s;
+	}
+	return NULL;
+}
+
+static bool row_differs(struct verdict *v, const struct ref_config *c, int64_t at,
+			const struct step_row *row, struct search *in)
+{
+	const struct ref_step *first = next_of(in, row), *last = first;
+	int64_t block_bytes = c->block_tok * c->kv_token_bytes;
+
+	for (int64_t k = 1; last && k < row->steps; k++)
+		last = next_of(in, row);
+	if (!last)
+		return differs(v, "steps, at least", at, (double)in->run->step_n + 1,
+			       (double)in->run->step_n);
+	return differs(v, "start of step", at, (double)row->start_ns, (double)first->start_ns) ||
+	       differs(v, "end of step", at, (double)row->end_ns, (double)last->end_ns) ||
+	       differs(v, "prompt tokens of step", at, (double)row->prefill_tok,
+		       (double)first->prefill_tok) ||
+	       differs(v, "decodes of step", at, (double)row->decode_seq,
+		       (double)first->decode_seq) ||
+	       differs(v, "contexts of step", at, (double)row->decode_ctx, (double)first->ctx) ||
+	       differs(v, "blocks of step", at, (double)row->kv_blocks,
+		       (double)first->blocks_used) ||
+	       differs(v, "bytes of step", at, (double)row->moved_bytes,
+		       (double)(first->moved_blocks * block_bytes));
+}
+
+/* Step by step; a run of the engine's may be several runs here, or the other way round. */
+static bool steps_differ(struct verdict *v, const struct ref_config *c,
+			 const struct harness_result *e, const struct ref_run *run)
+{
+	struct search in = {run, xcalloc(run->step_n + 1, sizeof(bool)), 0};
+	bool differ = false;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < e->n_steps && !differ; i++) {
+		differ = row_differs(v, c, (int64_t)i, &e->step[i], &in);
+		n += e->step[i].steps;
+	}
+	free(in.found);
+	return differ || differs(v, "steps", -1, (double)n, (double)run->step_n);
+}
+
 struct verdict agree_compare(const struct ref_config *c, const struct harness_result *e,
 			     const struct ref_run *run)
 {
@@ -156,6 +219,8 @@ struct verdict agree_compare(const struct ref_config *c, const struct harness_re
 	if (differs(&v, "preemptions", -1, (double)e->summary.preemptions,
 		    (double)run->preemptions) ||
 	    gaps_differ(&v, c, e, run))
+		return v;
+	if (steps_differ(&v, c, e, run))
 		return v;
 	if (differs(&v, "steps started", -1, (double)e->summary.steps, (double)run->started))
 		return v;

@@ -78,6 +78,16 @@ static int on_bin(void *arg, const struct histogram_bin *b, struct err *e)
 	return 0;
 }
 
+static int on_step(void *arg, const struct step_row *s, struct err *e)
+{
+	struct harness_result *r = arg;
+
+	(void)e;
+	r->step = one_more(r->step, r->n_steps, &r->room_steps, sizeof(*r->step));
+	r->step[r->n_steps++] = *s;
+	return 0;
+}
+
 static void on_audit(void *arg, const struct sim *s, int32_t instance)
 {
 	struct harness_result *r = arg;
@@ -162,6 +172,7 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 		.record = on_record,
 		.sample = on_sample,
 		.bin = on_bin,
+		.step = o->steps ? on_step : NULL,
 		.sink_arg = r,
 		.audit = o->no_audit ? NULL : on_audit,
 		.audit_arg = r,
@@ -214,6 +225,7 @@ void harness_release(struct harness_result *r)
 	free(r->ended);
 	free(r->sample);
 	free(r->bin);
+	free(r->step);
 	*r = (struct harness_result){0};
 }
 
@@ -240,6 +252,14 @@ char *harness_text(const struct harness_result *r)
 		fprintf(out, "sample %lld %lld %lld %lld %lld\n", (long long)r->sample[i].t_ns,
 			(long long)r->sample[i].instance, (long long)r->sample[i].running,
 			(long long)r->sample[i].waiting, (long long)r->sample[i].kv_blocks);
+	for (size_t i = 0; i < r->n_steps; i++)
+		fprintf(out, "step %lld %lld %lld %lld %lld %d %lld %lld %lld %lld %lld\n",
+			(long long)r->step[i].instance, (long long)r->step[i].batch,
+			(long long)r->step[i].start_ns, (long long)r->step[i].end_ns,
+			(long long)r->step[i].steps, (int)r->step[i].kind,
+			(long long)r->step[i].prefill_tok, (long long)r->step[i].decode_seq,
+			(long long)r->step[i].decode_ctx, (long long)r->step[i].kv_blocks,
+			(long long)r->step[i].moved_bytes);
 	for (size_t i = 0; i < r->n_bins; i++)
 		fprintf(out, "bin %s %.17g %.17g %lld\n", r->bin[i].metric, r->bin[i].low_ns,
 			r->bin[i].high_ns, (long long)r->bin[i].count);

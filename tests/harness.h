@@ -33,6 +33,7 @@ struct harness_options {
 	bool sessions_open;
 	double link_bytes_s;
 	bool step_by_step, no_audit;
+	bool steps; /* collects them */
 	uint64_t seed;
 	struct slo slo;
 	bool histograms; /* percentiles from histograms, not from every value */
@@ -62,7 +63,9 @@ struct harness_result {
 	size_t n_samples;
 	struct harness_bin *bin;
 	size_t n_bins;
-	size_t room_ended, room_samples, room_bins;
+	struct step_row *step; /* where asked for */
+	size_t n_steps;
+	size_t room_ended, room_samples, room_bins, room_steps;
 	struct audit audit;
 	const struct harness_options *options; /* while it runs */
 };

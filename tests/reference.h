@@ -138,6 +138,7 @@ struct ref_step {
 	int64_t instance, start_ns, end_ns;
 	int64_t batch;
 	int64_t prefill_tok, decode_seq, ctx, window_ctx; /* padding included */
+	int64_t moved_blocks;
 	int64_t blocks_used; /* of the instance's pool, when the step has taken its own */
 };
 

@@ -243,6 +243,7 @@ static void record_step(struct sim *s, const struct batch *b)
 		.decode_seq = b->decode_seq,
 		.ctx = b->ctx,
 		.window_ctx = b->window_ctx,
+		.moved_blocks = b->moved_blocks,
 		.blocks_used = b->used,
 	};
 }
@@ -270,14 +271,21 @@ static bool goes_on(struct sim *s, struct batch *b, int64_t i)
 		ref_job_done(s, r);
 		return false;
 	}
-	if (j->doomed) {
-		ref_abort(s, r);
-		return false;
-	}
-	if (!ref_over(b, j))
+	if (!ref_over(b, j) || j->doomed)
 		return true;
 	ref_leave(s, b, r);
 	return false;
+}
+
+/* What the step has brought about comes first. */
+static void abort_doomed(struct sim *s, const struct list *l)
+{
+	for (int64_t i = 0; i < l->n;) {
+		if (s->job[l->at[i]].doomed)
+			ref_abort(s, l->at[i]); /* the next one moves to its place */
+		else
+			i++;
+	}
 }
 
 void ref_step_end(struct sim *s, struct batch *b)
@@ -292,7 +300,6 @@ void ref_step_end(struct sim *s, struct batch *b)
 	}
 	for (int64_t i = 0; i < b->running.n;)
 		i += goes_on(s, b, i); /* else the next one moves to place i */
-	for (int64_t i = b->joining.n; i-- > 0;)
-		if (s->job[b->joining.at[i]].doomed)
-			ref_abort(s, b->joining.at[i]);
+	abort_doomed(s, &b->running);
+	abort_doomed(s, &b->joining);
 }
