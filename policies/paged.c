@@ -149,17 +149,21 @@ static void preempt(const struct paged *s, const struct request *r, struct plan 
 		plan_evict(p, r, PLAN_RECOMPUTE);
 }
 
+static void preempt_until_fit(const struct paged *s, const struct view *v, struct plan *p)
+{
+	do
+		preempt(s, view_last(v), p);
+	while (plan_decode(p) == PLAN_KV);
+}
+
 /* Decodes all running requests, without the last ones where blocks are short. True: some are out.
  */
 static bool decode(const struct paged *s, const struct view *v, struct plan *p)
 {
-	bool preempted = false;
-
-	while (plan_decode(p) == PLAN_KV) {
-		preempt(s, view_last(v), p);
-		preempted = true;
-	}
-	return preempted;
+	if (plan_decode(p) != PLAN_KV)
+		return false;
+	preempt_until_fit(s, v, p);
+	return true;
 }
 
 static void restore(const struct view *v, struct plan *p)

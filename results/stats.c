@@ -81,9 +81,17 @@ static void carry(struct stats_sum *s)
 
 void stats_sum_add(struct stats_sum *s, int64_t v)
 {
-	s->whole += v / BASE;
-	s->rest += v % BASE;
-	carry(s);
+	if (v < 0 || v >= BASE) {
+		s->whole += v / BASE;
+		s->rest += v % BASE;
+		carry(s);
+		return;
+	}
+	s->rest += v;
+	if (s->rest >= BASE) {
+		s->rest -= BASE;
+		s->whole++;
+	}
 }
 
 void stats_sum_add_times(struct stats_sum *s, int64_t v, int64_t n)

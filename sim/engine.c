@@ -77,7 +77,7 @@ static void schedule_run(struct sim *s, struct instance *in)
 {
 	int64_t next = in->b.run.done + 1, end_ns = in->b.run.limit_ns;
 
-	if (next < in->b.run.limit && (s->c->step_by_step || run_step_ns(&in->b.run, next) < 2))
+	if (next < in->b.run.limit && (s->c->step_by_step || !run_step_is_long(&in->b.run, next)))
 		end_ns = run_end_ns(&in->b.run, next);
 	agenda_set(&s->agenda, EVENT_STEP, instance_slot(in), end_ns);
 }
@@ -274,9 +274,9 @@ static void plan(struct sim *s, struct instance *in)
 	if (!in->b.plan_due && in->b.decode_b > 0 && run_continue(in, s->now_ns)) {
 		in->b.busy = true;
 	} else {
-		instance_plan(in, s->now_ns, &wait_ns);
-		while (in->async && instance_look_again(in, s->now_ns))
+		do
 			instance_plan(in, s->now_ns, &wait_ns);
+		while (in->async && instance_look_again(in, s->now_ns));
 		samples_add(s, in);
 		if (wait_ns >= 0)
 			agenda_set(&s->agenda, EVENT_WAIT, (uint32_t)slot, wait_ns);

@@ -6,43 +6,46 @@
 /* Bins are the leading bits of the double itself: exponent and 9 bits of mantissa. */
 enum { MANTISSA_BITS = 52, BIN_BITS = 9, BIAS = 1023 };
 
-static int64_t bin_of(double value) /* value >= 1 */
+static uint64_t bin_of(double value) /* value >= 1 */
 {
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	return (int64_t)(bits >> (MANTISSA_BITS - BIN_BITS)) - ((int64_t)BIAS << BIN_BITS);
+	return (bits >> (MANTISSA_BITS - BIN_BITS)) - ((uint64_t)BIAS << BIN_BITS);
 }
 
-static double bin_low(int64_t bin)
+static double bin_low(uint64_t bin)
 {
-	uint64_t bits = (uint64_t)(bin + ((int64_t)BIAS << BIN_BITS)) << (MANTISSA_BITS - BIN_BITS);
+	uint64_t bits = (bin + ((uint64_t)BIAS << BIN_BITS)) << (MANTISSA_BITS - BIN_BITS);
 	double value;
 
 	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 
-static int64_t *octave_of(struct hist *h, int64_t bin)
+static int64_t *new_octave(struct hist *h, uint64_t octave)
 {
-	int64_t octave = bin / HIST_BINS_AN_OCTAVE;
-
-	CHECK(octave < HIST_OCTAVES, "octave %lld of %d", (long long)octave, HIST_OCTAVES);
-	if (!h->octave[octave])
-		h->octave[octave] = xcalloc(HIST_BINS_AN_OCTAVE, sizeof(int64_t));
+	h->octave[octave] = xcalloc(HIST_BINS_AN_OCTAVE, sizeof(int64_t));
 	return h->octave[octave];
+}
+
+static void add_to_bin(struct hist *h, uint64_t bin, int64_t count)
+{
+	uint64_t octave = bin / HIST_BINS_AN_OCTAVE;
+
+	CHECK(octave < HIST_OCTAVES, "octave %llu of %d", (unsigned long long)octave, HIST_OCTAVES);
+	int64_t *bins = h->octave[octave] ? h->octave[octave] : new_octave(h, octave);
+
+	bins[bin % HIST_BINS_AN_OCTAVE] += count;
 }
 
 void hist_add(struct hist *h, double value, int64_t count)
 {
 	CHECK(value >= 0, "value %g", value);
-	if (value >= 1) {
-		int64_t bin = bin_of(value);
-
-		octave_of(h, bin)[bin % HIST_BINS_AN_OCTAVE] += count;
-	} else {
+	if (value >= 1)
+		add_to_bin(h, bin_of(value), count);
+	else
 		h->zero += count;
-	}
 	h->n += count;
 }
 
@@ -92,10 +95,10 @@ void hist_add_run(struct hist *h, double step, double slope, int64_t ctx, int64_
 		first = next;
 	}
 	while (first <= last) {
-		int64_t bin = bin_of(line_at(&l, first));
+		uint64_t bin = bin_of(line_at(&l, first));
 		int64_t next = line_reach(&l, bin_low(bin + 1), origin, steps_per_ns, first, last);
 
-		octave_of(h, bin)[bin % HIST_BINS_AN_OCTAVE] += count * (next - first);
+		add_to_bin(h, bin, count * (next - first));
 		h->n += count * (next - first);
 		first = next;
 	}
@@ -113,7 +116,7 @@ static double order_statistic(const struct hist *h, int64_t k)
 		for (int64_t i = 0; i < HIST_BINS_AN_OCTAVE; i++) {
 			below += h->octave[o][i];
 			if (k < below) {
-				int64_t bin = o * HIST_BINS_AN_OCTAVE + i;
+				uint64_t bin = (uint64_t)(o * HIST_BINS_AN_OCTAVE + i);
 
 				return (bin_low(bin) + bin_low(bin + 1)) / 2;
 			}

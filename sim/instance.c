@@ -177,7 +177,7 @@ bool instance_look_again(struct instance *in, int64_t now_ns)
 
 bool instance_counts_gaps(const struct instance *in)
 {
-	return in->stream == 1 && !(in->b.batch_padded && in->b.batch_reply == PLAN_REPLY_BATCH);
+	return in->stream == 1 && (!in->b.batch_padded || in->b.batch_reply == PLAN_REPLY_REQUEST);
 }
 
 static void fold_gap(struct job *j, double gap_ns)

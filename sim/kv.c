@@ -100,7 +100,9 @@ void kv_give_back(struct kv *kv, const struct kv_hold *h)
 
 static int64_t *counter(struct kv *kv, int64_t slots, int64_t clock)
 {
-	int64_t at = kv_offset(kv, clock) + slots - kv_div(kv, slots) * kv->block_tok;
+	if (kv->shift >= 0)
+		return &kv->growth.grow[(slots - clock) & (kv->block_tok - 1)];
+	int64_t at = kv_offset(kv, clock) + slots % kv->block_tok;
 
 	return &kv->growth.grow[at < kv->block_tok ? at : at - kv->block_tok];
 }
@@ -148,6 +150,23 @@ int64_t kv_steps(const struct kv *kv, int64_t clock, int64_t most)
 	return steps;
 }
 
+/*
+ * The next `steps` steps (no more than a turn) with the counter `at` first: what they take, added
+ * to *taken, and the sum over them of what is taken by then.
+ */
+static int64_t grow_sum(const struct kv *kv, int64_t at, int64_t steps, int64_t *taken)
+{
+	const int64_t *grow = kv->growth.grow;
+	int64_t last = at + 1 > steps ? at + 1 - steps : 0; /* before the counters begin anew */
+	int64_t left = steps - (at + 1 - last), sum = 0;
+
+	for (int64_t i = at; i >= last; i--)
+		sum += *taken += grow[i];
+	for (int64_t i = kv->block_tok - 1; left > 0; i--, left--)
+		sum += *taken += grow[i];
+	return sum;
+}
+
 int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 {
 	int64_t b = kv->block_tok, used = kv->used * steps;
@@ -155,22 +174,15 @@ int64_t kv_grow(struct kv *kv, int64_t clock, int64_t steps)
 	if (kv->growth.growers == 0)
 		return used;
 	int64_t turns = kv_div(kv, steps), rest = steps - turns * b;
-	int64_t taken = 0, sum = 0;	      /* of one turn of the counters, step by step */
-	int64_t rest_taken = 0, rest_sum = 0; /* of its first `rest` steps */
-	int64_t at = kv_offset(kv, clock);
+	int64_t at = kv_offset(kv, clock), taken = 0;
 
-	for (int64_t i = 0; i < (turns ? b : rest); i++) {
-		taken += kv->growth.grow[at];
-		sum += taken;
-		at = at ? at - 1 : b - 1;
-		if (i == rest - 1) {
-			rest_taken = taken;
-			rest_sum = sum;
-		}
+	if (turns > 0) { /* turn t starts with t growers' blocks more */
+		int64_t sum = grow_sum(kv, at, b, &taken);
+
+		used += turns * sum + kv->growth.growers * b * (turns * (turns - 1) / 2);
+		taken = 0;
 	}
-	/* turn t starts with t growers' blocks more */
-	used += turns * sum + kv->growth.growers * b * (turns * (turns - 1) / 2);
-	used += rest_sum + turns * kv->growth.growers * rest;
-	kv_take(kv, turns * kv->growth.growers + rest_taken);
+	used += grow_sum(kv, at, rest, &taken) + turns * kv->growth.growers * rest;
+	kv_take(kv, turns * kv->growth.growers + taken);
 	return used;
 }

@@ -121,7 +121,9 @@ void kv_grow_leave(struct kv *kv, int64_t slots, int64_t clock, int64_t blocks);
 /* The counter that the step starting at `clock` meets; each step later meets the one before it. */
 static inline int64_t kv_offset(const struct kv *kv, int64_t clock)
 {
-	int64_t at = clock - kv_div(kv, clock) * kv->block_tok;
+	if (kv->shift >= 0)
+		return -clock & (kv->block_tok - 1);
+	int64_t at = clock % kv->block_tok;
 
 	return at ? kv->block_tok - at : 0;
 }

@@ -101,14 +101,15 @@ static void run_start(struct instance *in, int64_t now_ns)
 {
 	struct run *r = &in->b.run;
 
-	*r = (struct run){.active = true,
-			  .start_ns = now_ns,
-			  .clock = in->b.clock,
-			  .b = in->b.decode_b,
-			  .ctx = in->b.decode_ctx,
-			  .window_b = in->b.window_b,
-			  .window_ctx = in->b.window_ctx,
-			  .begun = 1};
+	r->active = true;
+	r->start_ns = now_ns;
+	r->clock = in->b.clock;
+	r->b = in->b.decode_b;
+	r->ctx = in->b.decode_ctx;
+	r->window_b = in->b.window_b;
+	r->window_ctx = in->b.window_ctx;
+	r->done = 0;
+	r->begun = 1;
 	const struct decode_batch batch = {r->b, r->ctx, r->window_b, r->window_ctx};
 
 	in->executor->ops->decode(in->executor, &batch, &r->cost);
@@ -212,7 +213,7 @@ static int64_t steps_ended(const struct run *r, int64_t t_ns)
 
 	/* most often asked just when the run ends; its last step took more than a nanosecond */
 	if (r->limit_ns < t_ns || r->limit == r->done ||
-	    (r->limit_ns == t_ns && run_step_ns(r, r->limit) >= 2))
+	    (r->limit_ns == t_ns && run_step_is_long(r, r->limit)))
 		return r->limit;
 	int64_t j = reach(r, r->done + 1, t_ns, &end_ns);
 

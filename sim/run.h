@@ -31,6 +31,11 @@ static inline int64_t round_ns(double t)
 int64_t run_end_ns(const struct run *r, int64_t j);
 /* What its step j costs, unrounded. */
 double run_step_ns(const struct run *r, int64_t j);
+/* Whether that is so long that it ends after the step before, with a margin. */
+static inline bool run_step_is_long(const struct run *r, int64_t j)
+{
+	return r->cost.step_ns >= 2 || run_step_ns(r, j) >= 2; /* contexts only add to it */
+}
 
 /* The blocks of a decode step that starts now. False: they are short, nothing changed. */
 bool run_take_blocks(struct instance *in);
