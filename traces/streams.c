@@ -156,8 +156,6 @@ int64_t streams_next(struct streams *s, size_t *which)
 	*which = 0;
 	if (s->at_once)
 		return 0;
-	if (s->n == 1)
-		return arrivals_next(&s->at[0].arrivals);
 	if (s->taken < s->n) {
 		int64_t next_ns = arrivals_next(&s->at[s->taken].arrivals);
 		s->at[s->taken].next_ns = next_ns < 0 ? INT64_MAX : next_ns;
