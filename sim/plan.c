@@ -149,10 +149,12 @@ static bool has_room(const struct plan *p, struct job *j)
 
 	CHECK(!kv->buddy, "policy %s reserves nothing for request %lld, and its pool is in chunks",
 	      p->in->policy_name, (long long)j->req.idx);
-	if (instance_find(p->in, j) > 0)
-		blocks -= prefix_shared(kv->prefix, j->prompt);
 	j->reserved = false;
 	j->blocks = 0;
+	if (blocks + spare(p->in) <= kv_free(kv))
+		return true;
+	if (instance_find(p->in, j) > 0) /* what others hold need not be free */
+		blocks -= prefix_shared(kv->prefix, j->prompt);
 	return blocks + spare(p->in) <= kv_free(kv);
 }
 

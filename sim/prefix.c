@@ -13,192 +13,123 @@ void prefix_init(struct prefix *px, int64_t block_tok, int64_t hash_tok)
 
 	CHECK(prefix_divides(block_tok, h), "hash ids of %lld tokens, blocks of %lld", (long long)h,
 	      (long long)block_tok);
-	*px = (struct prefix){.parts = h > block_tok ? h / block_tok : 1,
-			      .ids = h > block_tok ? 1 : block_tok / h,
+	*px = (struct prefix){.parts = h > block_tok ? (uint32_t)(h / block_tok) : 1,
+			      .ids = h > block_tok ? 1 : (uint32_t)(block_tok / h),
 			      .changes = 1,
 			      .n = 1,
 			      .room = 64,
-			      .mask = 127};
+			      .shift = 64 - 7};
 	px->block = xcalloc(px->room, sizeof(*px->block));
 	px->block[0].part = PREFIX_NO_PART;
-	px->slot = xcalloc((size_t)px->mask + 1, sizeof(*px->slot));
+	px->bucket = xcalloc(2 * (size_t)px->room, sizeof(*px->bucket));
 }
 
 void prefix_release(struct prefix *px)
 {
 	free(px->block);
-	free(px->slot);
+	free(px->bucket);
 	*px = (struct prefix){0};
 }
 
 struct prompt *prompt_new(const struct prefix *px, const uint64_t *id, int64_t n_ids,
 			  int64_t blocks)
 {
-	int64_t n = n_ids / px->ids * px->parts;
+	int64_t n_names = n_ids / px->ids, n = n_names * px->parts;
 	struct prompt *p;
 
 	if (n > blocks)
 		n = blocks;
-	p = xmalloc(sizeof(*p) + (size_t)n_ids * sizeof(*id) + (size_t)n * sizeof(*p->block));
-	*p = (struct prompt){.n = n, .block = (uint32_t *)(p->id + n_ids)};
-	if (n_ids > 0)
-		memcpy(p->id, id, (size_t)n_ids * sizeof(*id));
+	p = xmalloc(sizeof(*p) + (size_t)n_names * sizeof(*id) + (size_t)n * sizeof(*p->block));
+	*p = (struct prompt){.n = n, .block = (uint32_t *)(p->id + n_names)};
+	for (int64_t i = 0; i < n_names; i++)
+		p->id[i] = id[(i + 1) * px->ids - 1];
 	return p;
 }
 
 /* What a block of a prompt is known by; from block to block without a division. */
 struct name {
-	int64_t at;
+	const uint64_t *id;
 	uint32_t part;
 };
 
-static struct name name_of(const struct prefix *px, int64_t k)
+static inline struct name name_of(const struct prefix *px, const struct prompt *p, int64_t k)
 {
 	if (px->parts == 1)
-		return (struct name){(k + 1) * px->ids - 1, 0};
-	return (struct name){k / px->parts, (uint32_t)(k % px->parts)};
+		return (struct name){&p->id[k], 0};
+	return (struct name){&p->id[k / px->parts], (uint32_t)(k % px->parts)};
 }
 
-static void name_next(const struct prefix *px, struct name *name)
+static inline void name_next(const struct prefix *px, struct name *name)
 {
-	if (++name->part < px->parts)
-		return;
-	name->part = 0;
-	name->at += px->ids;
+	if (++name->part == px->parts) {
+		name->part = 0;
+		name->id++;
+	}
 }
 
-/* The table */
-
-static uint32_t hash_of(uint64_t id, uint32_t part)
+static inline bool is(const struct prefix_block *b, struct name name)
 {
-	uint64_t x = (id + part * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-
-	x = (x ^ (x >> 32)) * UINT64_C(0xc4ceb9fe1a85ec53);
-	return (uint32_t)(x >> 32);
+	return b->id == *name.id && b->part == name.part;
 }
 
-static bool is(const struct prefix *px, uint32_t block, uint64_t id, uint32_t part)
+/* The known block of this name in its bucket; 0: there is none. */
+static inline uint32_t look_up(const struct prefix *px, uint32_t bucket, struct name name)
 {
-	return block < px->n && px->block[block].part == part && px->block[block].id == id;
-}
+	uint32_t at = px->bucket[bucket];
 
-/* The slot of the block of this name, or the empty one where it belongs. */
-static uint32_t slot_of(const struct prefix *px, uint32_t hash, uint64_t id, uint32_t part)
-{
-	uint32_t at = hash & px->mask;
-
-	while (px->slot[at].block &&
-	       !(px->slot[at].hash == hash && is(px, px->slot[at].block, id, part)))
-		at = (at + 1) & px->mask;
+	while (at && !is(&px->block[at], name))
+		at = px->block[at].chain;
 	return at;
 }
 
-static void table_grow(struct prefix *px)
+/* Places and buckets for so many more. */
+static void make_room(struct prefix *px, int64_t more)
 {
-	struct prefix_slot *old = px->slot;
-	uint32_t n = px->mask + 1;
+	uint32_t before = px->room;
 
-	CHECK(n <= UINT32_MAX / 2, "a table of %u prefix blocks", n);
-	px->mask = 2 * n - 1;
-	px->slot = xcalloc((size_t)px->mask + 1, sizeof(*px->slot));
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = old[i].hash & px->mask;
-
-		if (!old[i].block)
-			continue;
-		while (px->slot[at].block)
-			at = (at + 1) & px->mask;
-		px->slot[at] = old[i];
-	}
-	free(old);
-}
-
-/* Takes the entry at `at` out: those behind it that had to give way to it move up. */
-static void table_remove(struct prefix *px, uint32_t at)
-{
-	for (uint32_t next = (at + 1) & px->mask; px->slot[next].block;
-	     next = (next + 1) & px->mask) {
-		uint32_t home = px->slot[next].hash & px->mask;
-
-		if (((next - home) & px->mask) < ((next - at) & px->mask))
-			continue;
-		px->slot[at] = px->slot[next];
-		at = next;
-	}
-	px->slot[at].block = 0;
-}
-
-/* Blocks */
-
-static uint32_t block_take(struct prefix *px)
-{
-	uint32_t block = px->unused;
-
-	if (block) {
-		px->unused = px->block[block].next;
-		return block;
-	}
-	if (px->n == px->room) {
-		CHECK(px->room <= UINT32_MAX / 2, "%u prefix blocks", px->room);
+	CHECK(px->known + more < UINT32_MAX / 4, "%lld prefix blocks",
+	      (long long)(px->known + more));
+	while (px->known + more >= px->room) {
 		px->room *= 2;
-		px->block = xrealloc(px->block, px->room * sizeof(*px->block));
+		px->shift--;
 	}
-	return px->n++;
+	if (px->room == before)
+		return;
+	px->block = xrealloc(px->block, px->room * sizeof(*px->block));
+	free(px->bucket);
+	px->bucket = xcalloc(2 * (size_t)px->room, sizeof(*px->bucket));
+	for (uint32_t i = 1; i < px->n; i++) {
+		struct prefix_block *b = &px->block[i];
+		uint32_t bucket = prefix_bucket(px, b->id, b->part);
+
+		if (b->part == PREFIX_NO_PART)
+			continue;
+		b->chain = px->bucket[bucket];
+		px->bucket[bucket] = i;
+	}
 }
-
-/* The name is not known: the slot is the empty one where it belongs. */
-static uint32_t block_new(struct prefix *px, uint32_t slot, uint32_t hash, uint64_t id,
-			  uint32_t part)
-{
-	uint32_t block = block_take(px);
-
-	px->block[block] = (struct prefix_block){.id = id, .part = part, .holders = 1};
-	px->slot[slot] = (struct prefix_slot){hash, block};
-	px->changes++;
-	if (2 * ++px->known > (int64_t)px->mask)
-		table_grow(px);
-	return block;
-}
-
-static void ring_remove(struct prefix *px, uint32_t block)
-{
-	const struct prefix_block *b = &px->block[block];
-
-	px->block[b->prev].next = b->next;
-	px->block[b->next].prev = b->prev;
-	px->idle--;
-}
-
-static void ring_append(struct prefix *px, uint32_t block)
-{
-	struct prefix_block *b = &px->block[block], *head = &px->block[0];
-
-	b->prev = head->prev;
-	b->next = 0;
-	px->block[head->prev].next = block;
-	head->prev = block;
-	px->idle++;
-}
-
-/* Prompts */
 
 int64_t prefix_find(struct prefix *px, struct prompt *p, int64_t most)
 {
-	struct name name = name_of(px, 0);
+	struct name name = name_of(px, p, 0);
+	uint32_t at = 0, step = 1;
 	int64_t k = 0;
 
 	if (p->changes == px->changes)
 		return p->found;
-	for (; k < most && k < p->n; k++) {
-		/* where it was, or behind the one before: blocks are mostly filled in order */
-		uint32_t block = k < p->hints ? p->block[k] : k > 0 ? p->block[k - 1] + 1 : 0;
-		uint64_t id = p->id[name.at];
+	if (most > p->n)
+		most = p->n;
+	for (; k < most; k++) {
+		uint32_t before = at;
 
-		if (!is(px, block, id, name.part))
-			block = px->slot[slot_of(px, hash_of(id, name.part), id, name.part)].block;
-		if (!block)
+		/* where it was, or beside the one before: they mostly lie in a row, up or down */
+		at = k < p->hints ? p->block[k] : before + step;
+		if (at >= px->n || !is(&px->block[at], name))
+			at = look_up(px, prefix_bucket(px, *name.id, name.part), name);
+		if (!at)
 			break;
-		p->block[k] = block;
+		step = at - before;
+		p->block[k] = at;
 		name_next(px, &name);
 	}
 	if (k > p->hints)
@@ -218,64 +149,179 @@ int64_t prefix_shared(const struct prefix *px, const struct prompt *p)
 	return n;
 }
 
+/*
+ * Takes idle blocks out of the ring: those of the prompt from k on, as far as each stands behind
+ * the next, as one prompt left them. Returns how many.
+ */
+static int64_t ring_remove(struct prefix *px, const struct prompt *p, int64_t k)
+{
+	struct prefix_block *b = px->block;
+	uint32_t last = p->block[k], first = last;
+	int64_t n = 1;
+
+	b[first].holders = 1;
+	while (k + n < p->found && b[first].prev == p->block[k + n]) {
+		first = b[first].prev;
+		b[first].holders = 1;
+		n++;
+	}
+	b[b[first].prev].next = b[last].next;
+	b[b[last].next].prev = b[first].prev;
+	return n;
+}
+
 int64_t prefix_hold(struct prefix *px, struct prompt *p)
 {
 	int64_t before = px->idle;
 
 	CHECK(p->held == 0 && p->changes == px->changes, "%lld blocks held, %lld found",
 	      (long long)p->held, (long long)p->found);
-	for (int64_t k = 0; k < p->found; k++)
-		if (px->block[p->block[k]].holders++ == 0)
-			ring_remove(px, p->block[k]);
+	for (int64_t k = 0; k < p->found;) {
+		struct prefix_block *b = &px->block[p->block[k]];
+
+		if (b->holders == 0) {
+			int64_t n = ring_remove(px, p, k);
+
+			px->idle -= n;
+			k += n;
+		} else {
+			b->holders++;
+			k++;
+		}
+	}
 	p->held = p->found;
 	return before - px->idle;
 }
 
+static inline uint32_t place(struct prefix *px)
+{
+	uint32_t at = px->unused;
+
+	if (!at)
+		return px->n++;
+	px->unused = px->block[at].next;
+	return at;
+}
+
+/*
+ * Buckets and the blocks in them lie all over the memory, and waiting for one after the other is
+ * what a cache costs most: they are asked for by the batch.
+ */
+enum { BATCH = 16 };
+
+static void fetch(const struct prefix *px, const uint32_t *bucket, int n)
+{
+	for (int i = 0; i < n; i++)
+		__builtin_prefetch(&px->bucket[bucket[i]]);
+	for (int i = 0; i < n; i++)
+		__builtin_prefetch(&px->block[px->bucket[bucket[i]]]);
+}
+
+/* The name is known from now on, unless it is already. */
+static uint32_t make_known(struct prefix *px, uint32_t bucket, struct name name)
+{
+	if (look_up(px, bucket, name))
+		return PROMPT_OWN;
+	uint32_t at = place(px);
+
+	px->block[at] = (struct prefix_block){
+		.id = *name.id, .part = name.part, .holders = 1, .chain = px->bucket[bucket]};
+	px->bucket[bucket] = at;
+	px->known++;
+	return at;
+}
+
 void prefix_fill(struct prefix *px, struct prompt *p, int64_t to)
 {
-	struct name name = name_of(px, p->held);
+	int64_t known = px->known;
+	uint32_t bucket[BATCH];
 
-	for (; p->held < to && p->held < p->n; p->held++) {
-		uint64_t id = p->id[name.at];
-		uint32_t hash = hash_of(id, name.part);
-		uint32_t at = slot_of(px, hash, id, name.part);
+	if (to > p->n)
+		to = p->n;
+	if (to <= p->held)
+		return;
+	make_room(px, to - p->held);
+	struct name name = name_of(px, p, p->held), ahead = name;
 
-		p->block[p->held] =
-			px->slot[at].block ? PROMPT_OWN : block_new(px, at, hash, id, name.part);
-		name_next(px, &name);
+	while (p->held < to) {
+		int n = to - p->held < BATCH ? (int)(to - p->held) : BATCH;
+
+		for (int i = 0; i < n; i++, name_next(px, &ahead))
+			bucket[i] = prefix_bucket(px, *ahead.id, ahead.part);
+		fetch(px, bucket, n);
+		for (int i = 0; i < n; i++, name_next(px, &name))
+			p->block[p->held++] = make_known(px, bucket[i], name);
 	}
+	px->changes += px->known > known;
 }
 
 int64_t prefix_let_go(struct prefix *px, struct prompt *p)
 {
+	struct prefix_block *b = px->block;
+	uint32_t last = b[0].prev;
 	int64_t others = 0;
 
 	for (int64_t k = p->held - 1; k >= 0; k--) {
-		if (p->block[k] == PROMPT_OWN)
+		uint32_t at = p->block[k];
+
+		if (at == PROMPT_OWN)
 			continue;
-		if (--px->block[p->block[k]].holders > 0)
+		if (--b[at].holders > 0) {
 			others++;
-		else
-			ring_append(px, p->block[k]);
+			continue;
+		}
+		b[last].next = at; /* the newest of the ring */
+		b[at].prev = last;
+		last = at;
+		px->idle++;
 	}
+	b[last].next = 0;
+	b[0].prev = last;
 	p->hints = p->held;
 	p->held = p->found = 0;
 	p->changes = 0;
 	return others;
 }
 
+static void make_unknown(struct prefix *px, uint32_t bucket, uint32_t block)
+{
+	struct prefix_block *b = &px->block[block];
+	uint32_t *from = &px->bucket[bucket];
+
+	while (*from != block)
+		from = &px->block[*from].chain;
+	*from = b->chain;
+	b->part = PREFIX_NO_PART;
+	b->next = 0;
+	if (px->unused)
+		px->block[px->last_unused].next = block;
+	else
+		px->unused = block;
+	px->last_unused = block;
+}
+
 void prefix_forget(struct prefix *px, int64_t n)
 {
-	CHECK(n <= px->idle, "%lld blocks of %lld idle ones", (long long)n, (long long)px->idle);
-	for (; n > 0; n--) {
-		uint32_t block = px->block[0].next;
-		struct prefix_block *b = &px->block[block];
+	uint32_t next = px->block[0].next, at[BATCH], bucket[BATCH];
 
-		ring_remove(px, block);
-		table_remove(px, slot_of(px, hash_of(b->id, b->part), b->id, b->part));
-		*b = (struct prefix_block){.part = PREFIX_NO_PART, .next = px->unused};
-		px->unused = block;
-		px->known--;
-		px->changes++;
+	CHECK(n <= px->idle, "%lld blocks of %lld idle ones", (long long)n, (long long)px->idle);
+	px->known -= n;
+	px->idle -= n;
+	px->changes += n > 0;
+	for (; n > 0; n -= BATCH) {
+		int m = n < BATCH ? (int)n : BATCH;
+
+		for (int i = 0; i < m; i++) {
+			const struct prefix_block *b = &px->block[next];
+
+			at[i] = next;
+			bucket[i] = prefix_bucket(px, b->id, b->part);
+			next = b->next;
+		}
+		fetch(px, bucket, m);
+		for (int i = 0; i < m; i++)
+			make_unknown(px, bucket[i], at[i]);
 	}
+	px->block[0].next = next;
+	px->block[next].prev = 0;
 }

@@ -23,17 +23,13 @@ struct prefix_block {
 	uint32_t part;
 	uint32_t holders;
 	uint32_t prev, next; /* among the idle ones; next also in the list of unused places */
+	uint32_t chain;	     /* the next one in the same bucket; 0: none */
 };
 
 #define PREFIX_NO_PART UINT32_MAX /* part of places without a known block */
 
-struct prefix_slot {
-	uint32_t hash;
-	uint32_t block; /* 0: empty */
-};
-
 struct prefix {
-	int64_t parts, ids; /* parts of an id; ids in a block: one of them is 1 */
+	uint32_t parts, ids; /* parts of an id; ids in a block: one of them is 1 */
 	int64_t known, idle;
 	uint64_t changes; /* of what is known */
 
@@ -41,11 +37,20 @@ struct prefix {
 	 * first */
 	struct prefix_block *block;
 	uint32_t n, room;
-	uint32_t unused; /* places that were forgotten; 0: none */
+	/* Places that were forgotten, the first one to be taken again, so that blocks which are
+	 * forgotten together stay together; 0: none. */
+	uint32_t unused, last_unused;
 
-	struct prefix_slot *slot; /* hash table, linear probing, at most half full */
-	uint32_t mask;
+	uint32_t *bucket; /* hash table of the known ones: the first of each bucket; 0: none */
+	int shift;	  /* it has 1 << (64 - shift) of them, at least twice `room` */
 };
+
+static inline uint32_t prefix_bucket(const struct prefix *px, uint64_t id, uint32_t part)
+{
+	uint64_t x = (id ^ (id >> 32)) + part * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)((x * UINT64_C(0xff51afd7ed558ccd)) >> px->shift);
+}
 
 /* The hash ids of a request's prompt, and which blocks it holds. In one piece of memory: free(). */
 struct prompt {
@@ -54,8 +59,8 @@ struct prompt {
 	int64_t found; /* by prefix_find(), while `changes` is the pool's */
 	int64_t hints; /* places in block[] that may still be right */
 	uint64_t changes;
-	uint32_t *block; /* PROMPT_OWN: a block that is known by another copy, or by nothing */
-	uint64_t id[];
+	uint32_t *block; /* PROMPT_OWN: a block of which another copy is the known one */
+	uint64_t id[];	 /* those that blocks are known by */
 };
 
 #define PROMPT_OWN UINT32_MAX

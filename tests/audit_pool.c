@@ -23,8 +23,8 @@ static void count_holders(const struct prefix *px, const struct prompt *p, int64
 
 		AT_MOST(1, p->block[k]);
 		AT_MOST(p->block[k] + INT64_C(1), px->n);
-		/* by the definition: part k mod (H / B) of id k B / H, or the last id within */
-		EQUAL(b->id, p->id[px->parts > 1 ? k / px->parts : (k + 1) * px->ids - 1]);
+		/* part k mod (H / B) of id k B / H; of smaller ids p has the last of each block */
+		EQUAL(b->id, p->id[k / px->parts]);
 		EQUAL(b->part, k % px->parts);
 		holders[p->block[k]]++;
 	}
@@ -54,7 +54,7 @@ static int by_name(const void *a, const void *b)
 	return (x->part > y->part) - (x->part < y->part);
 }
 
-/* No name twice; as many in the table, each to be reached from its place without a gap. */
+/* No name twice; every known block is in its bucket, and nothing else is in any. */
 static void check_names(const struct prefix *px)
 {
 	struct prefix_block *known = xcalloc(px->n, sizeof(*known));
@@ -69,14 +69,13 @@ static void check_names(const struct prefix *px)
 	for (int64_t i = 1; i < n; i++)
 		EQUAL(by_name(&known[i - 1], &known[i]), -1);
 	free(known);
-	for (uint32_t i = 0; i <= px->mask; i++) {
-		if (!px->slot[i].block)
-			continue;
-		entries++;
-		AT_MOST(px->slot[i].block + INT64_C(1), px->n);
-		EQUAL(px->block[px->slot[i].block].part == PREFIX_NO_PART, false);
-		for (uint32_t at = px->slot[i].hash & px->mask; at != i; at = (at + 1) & px->mask)
-			EQUAL(px->slot[at].block == 0, false);
+	for (uint32_t i = 0; i < 2 * px->room; i++) {
+		for (uint32_t at = px->bucket[i]; at; at = px->block[at].chain) {
+			AT_MOST(at + INT64_C(1), px->n);
+			EQUAL(px->block[at].part == PREFIX_NO_PART, false);
+			EQUAL(prefix_bucket(px, px->block[at].id, px->block[at].part), i);
+			AT_MOST(++entries, px->known);
+		}
 	}
 	EQUAL(entries, px->known);
 }

@@ -21,16 +21,20 @@ struct measure {
 	int64_t requests, events, peak_kib;
 };
 
+/* What prefix= is measured on: 2048 tokens of one of 1000 system prompts, ids of 16 tokens. */
+static const char with_ids[] = ",prefix_tok=2048,prefixes=1000,hash_block=16";
+
 static int measure_here(const struct bench *b, const char *policy, const char *n, struct measure *m)
 {
-	char source[128];
+	char source[192];
 	const char *words[] = {"run", source, "-p",	    policy, "-m", "llama-3-8b",
 			       "-d",  "h200", "--requests", "none", NULL};
 	struct run_options o;
 	struct rusage usage;
 	struct err e;
 
-	snprintf(source, sizeof(source), "synth:azure-conv,n=%s,rate=%g", n, b->rate);
+	snprintf(source, sizeof(source), "synth:azure-conv,n=%s,rate=%g%s", n, b->rate,
+		 strstr(policy, "prefix=") ? with_ids : "");
 	if (run_options_parse(&o, sizeof(words) / sizeof(words[0]) - 1, (char **)(uintptr_t)words,
 			      &e) != 1) {
 		fprintf(stderr, "omnibus-bench: %s\n", e.text);
@@ -100,13 +104,17 @@ static int bench_one(const struct bench *b, const char *policy, const char *n)
 
 int main(int argc, char **argv)
 {
-	static const char *const policies_default[] = {"static", "continuous", "paged",
-						       "paged:chunk=512", "disaggregated"};
+	static const char *const policies_default[] = {
+		"static",	 "continuous",	     "paged",		"paged:chunk=512",
+		"disaggregated", "paged:prefix=off", "paged:prefix=on",
+	};
 	static const char *const requests_default[] = {"100000", "1000000", "10000000"};
 	struct bench b = {.repeat = 3, .rate = 4};
 	const struct option_row rows[] = {
 		{"policy", 'p', OPTION_LIST, &b.policies, "NAME[:k=v,...]",
-		 "policies to measure [all four, paged twice]", 0, 0, 0},
+		 "policies to measure, those with prefix= on prompts with hash ids [all four, "
+		 "paged twice, prefix off and on]",
+		 0, 0, 0},
 		{"requests", 'n', OPTION_LIST, &b.requests, "N",
 		 "requests of a run; several are measured in turn [100000, 1000000, 10000000]", 0,
 		 0, 0},
@@ -133,7 +141,9 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (b.policies.n == 0)
-		b.policies = (struct option_list){(const char **)(uintptr_t)policies_default, 5};
+		b.policies = (struct option_list){(const char **)(uintptr_t)policies_default,
+						  sizeof(policies_default) /
+							  sizeof(policies_default[0])};
 	if (b.requests.n == 0)
 		b.requests = (struct option_list){(const char **)(uintptr_t)requests_default, 3};
 	puts("| policy (measured)            |  requests | ns/request | ns/event | events/request "
