@@ -203,20 +203,6 @@ static inline uint32_t place(struct prefix *px)
 	return at;
 }
 
-/*
- * Buckets and the blocks in them lie all over the memory, and waiting for one after the other is
- * what a cache costs most: they are asked for by the batch.
- */
-enum { BATCH = 16 };
-
-static void fetch(const struct prefix *px, const uint32_t *bucket, int n)
-{
-	for (int i = 0; i < n; i++)
-		__builtin_prefetch(&px->bucket[bucket[i]]);
-	for (int i = 0; i < n; i++)
-		__builtin_prefetch(&px->block[px->bucket[bucket[i]]]);
-}
-
 /* The name is known from now on, unless it is already. */
 static uint32_t make_known(struct prefix *px, uint32_t bucket, struct name name)
 {
@@ -234,24 +220,17 @@ static uint32_t make_known(struct prefix *px, uint32_t bucket, struct name name)
 void prefix_fill(struct prefix *px, struct prompt *p, int64_t to)
 {
 	int64_t known = px->known;
-	uint32_t bucket[BATCH];
 
 	if (to > p->n)
 		to = p->n;
 	if (to <= p->held)
 		return;
 	make_room(px, to - p->held);
-	struct name name = name_of(px, p, p->held), ahead = name;
+	struct name name = name_of(px, p, p->held);
 
-	while (p->held < to) {
-		int n = to - p->held < BATCH ? (int)(to - p->held) : BATCH;
-
-		for (int i = 0; i < n; i++, name_next(px, &ahead))
-			bucket[i] = prefix_bucket(px, *ahead.id, ahead.part);
-		fetch(px, bucket, n);
-		for (int i = 0; i < n; i++, name_next(px, &name))
-			p->block[p->held++] = make_known(px, bucket[i], name);
-	}
+	for (int64_t k = p->held; k < to; k++, name_next(px, &name))
+		p->block[k] = make_known(px, prefix_bucket(px, *name.id, name.part), name);
+	p->held = to;
 	px->changes += px->known > known;
 }
 
@@ -283,10 +262,10 @@ int64_t prefix_let_go(struct prefix *px, struct prompt *p)
 	return others;
 }
 
-static void make_unknown(struct prefix *px, uint32_t bucket, uint32_t block)
+static void make_unknown(struct prefix *px, uint32_t block)
 {
 	struct prefix_block *b = &px->block[block];
-	uint32_t *from = &px->bucket[bucket];
+	uint32_t *from = &px->bucket[prefix_bucket(px, b->id, b->part)];
 
 	while (*from != block)
 		from = &px->block[*from].chain;
@@ -302,26 +281,18 @@ static void make_unknown(struct prefix *px, uint32_t bucket, uint32_t block)
 
 void prefix_forget(struct prefix *px, int64_t n)
 {
-	uint32_t next = px->block[0].next, at[BATCH], bucket[BATCH];
+	uint32_t at = px->block[0].next;
 
 	CHECK(n <= px->idle, "%lld blocks of %lld idle ones", (long long)n, (long long)px->idle);
 	px->known -= n;
 	px->idle -= n;
 	px->changes += n > 0;
-	for (; n > 0; n -= BATCH) {
-		int m = n < BATCH ? (int)n : BATCH;
+	for (; n > 0; n--) {
+		uint32_t next = px->block[at].next;
 
-		for (int i = 0; i < m; i++) {
-			const struct prefix_block *b = &px->block[next];
-
-			at[i] = next;
-			bucket[i] = prefix_bucket(px, b->id, b->part);
-			next = b->next;
-		}
-		fetch(px, bucket, m);
-		for (int i = 0; i < m; i++)
-			make_unknown(px, bucket[i], at[i]);
+		make_unknown(px, at);
+		at = next;
 	}
-	px->block[0].next = next;
-	px->block[next].prev = 0;
+	px->block[0].next = at;
+	px->block[at].prev = 0;
 }
