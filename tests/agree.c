@@ -7,8 +7,6 @@
 /* What only one of them can express is left out. */
 void agree_level(struct ref_config *c, struct ref_request *req, size_t n)
 {
-	if (c->pp > 1 || c->decode_pp > 1)
-		c->host_us = c->host_seq_us = 0; /* where it stands in the sum is open */
 	ref_level(c, req, n);
 	if (c->step_ns + c->prefill_tok_ns + c->decode_seq_ns + c->ctx_tok_ns == 0)
 		c->step_ns = 1; /* the executor refuses steps that take no time */
@@ -89,7 +87,7 @@ static char *print_choice(const struct ref_config *c)
 static struct harness_options options_of(const struct ref_config *c, const char *policy,
 					 const char *fixed)
 {
-	static const char *const router_names[] = {"round-robin", "least-outstanding"};
+	static const char *const router_names[] = {"round-robin", "least-outstanding", "least-kv"};
 	static const enum max_tokens_rule rules[] = {MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT,
 						     MAX_TOKENS_N};
 	struct harness_options o = harness_default(policy, fixed);

@@ -62,15 +62,20 @@ static void job_link(struct sim *s, int64_t r)
 	}
 }
 
+/* Of equals the first. */
 static int64_t route(const struct sim *s)
 {
 	int64_t best = 0;
 
 	if (s->cfg->router == REF_ROUND_ROBIN)
 		return s->arrivals % s->cfg->instances;
-	for (int64_t i = 1; i < s->cfg->instances; i++)
-		if (s->inst[i].outstanding < s->inst[best].outstanding)
+	for (int64_t i = 1; i < s->cfg->instances; i++) {
+		const struct inst *in = &s->inst[i], *to = &s->inst[best];
+
+		if (s->cfg->router == REF_LEAST_KV ? in->free > to->free
+						   : in->outstanding < to->outstanding)
 			best = i;
+	}
 	return best;
 }
 
@@ -158,7 +163,7 @@ static struct event next_event(const struct sim *s)
 		if (!s->job[r].arrived)
 			earlier(&best, s->job[r].arrive_ns, ARRIVAL, r, 0);
 	if (ref_puller(s) >= 0)
-		earlier(&best, s->now, PULL, ref_puller(s), 0);
+		earlier(&best, s->now, PULL, 0, 0);
 	return best;
 }
 
@@ -178,7 +183,7 @@ static void happen(struct sim *s, struct event e)
 		arrive(s, e.at);
 		break;
 	case PULL:
-		ref_pull(s, e.at);
+		ref_pull(s);
 		break;
 	case PLAN:
 		ref_boundary(s, &s->inst[e.at].batch[e.batch]);

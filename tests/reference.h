@@ -40,7 +40,7 @@ struct ref_request {
 enum ref_kind { REF_STATIC, REF_CONTINUOUS, REF_PAGED, REF_DISAGGREGATED };
 enum ref_reserve { REF_MAX, REF_POW2, REF_ORACLE };
 enum ref_order { REF_FCFS, REF_SJF, REF_LJF, REF_PRIORITY };
-enum ref_router { REF_ROUND_ROBIN, REF_LEAST_OUTSTANDING };
+enum ref_router { REF_ROUND_ROBIN, REF_LEAST_OUTSTANDING, REF_LEAST_KV };
 enum ref_max_tok { REF_MAX_TOK_MODEL, REF_MAX_TOK_OUTPUT, REF_MAX_TOK_N };
 
 /* What one instance runs. */

@@ -40,10 +40,11 @@ static void random_paged(gsl_rng *rng, struct ref_policy *p)
 		p->max_paddings = from_to(rng, 0, 12);
 }
 
-static struct ref_policy random_policy(gsl_rng *rng, enum ref_kind kind)
+static struct ref_policy random_policy(gsl_rng *rng, enum ref_kind kind, size_t n)
 {
 	static const double errors[] = {0, 0, 0.1, 0.5, 1};
-	struct ref_policy p = {.kind = kind, .seats = from_to(rng, 1, 6), .max_paddings = -1};
+	struct ref_policy p = {
+		.kind = kind, .seats = from_to(rng, 1, n > 25 ? 20 : 6), .max_paddings = -1};
 
 	if (kind == REF_STATIC) {
 		p.wait_ns = one_in(rng, 2) ? 0 : from_to(rng, 1, 60);
@@ -79,7 +80,8 @@ static void random_hashes(gsl_rng *rng, int64_t block, struct ref_request *q, si
 static void random_requests(gsl_rng *rng, int64_t hash_block, bool sessions, struct ref_request *q,
 			    size_t n)
 {
-	int64_t prompts = one_in(rng, 4) ? 40 : 12, outputs = one_in(rng, 4) ? 30 : 9;
+	int64_t prompts = n > 25 ? 200 : one_in(rng, 4) ? 40 : 12;
+	int64_t outputs = n > 25 ? 100 : one_in(rng, 4) ? 30 : 9;
 	int64_t gap = one_in(rng, 3) ? 2 : one_in(rng, 2) ? 15 : 80, at = 0;
 	bool seen[4] = {false};
 
@@ -143,9 +145,9 @@ static void random_bounds(gsl_rng *rng, struct ref_config *c, size_t n)
 static void random_split(gsl_rng *rng, struct ref_config *c, const struct ref_request *q, size_t n)
 {
 	c->disaggregated = true;
-	c->policy = random_policy(rng, (enum ref_kind)from_to(rng, REF_STATIC, REF_PAGED));
+	c->policy = random_policy(rng, (enum ref_kind)from_to(rng, REF_STATIC, REF_PAGED), n);
 	c->instances = from_to(rng, 1, 3);
-	c->decode = random_policy(rng, REF_PAGED);
+	c->decode = random_policy(rng, REF_PAGED, n);
 	c->decode.swap = true;
 	c->decode.prefix = false;
 	c->decode_instances = from_to(rng, 1, 3);
@@ -193,11 +195,12 @@ void reference_random_case(gsl_rng *rng, enum ref_kind kind, struct ref_config *
 {
 	static const double speeds[] = {1e9, 5e8, 2e9, 1e8, 3e8}; /* 1, 2, 0.5, 10, 3.3 ns a byte */
 
-	*n = (size_t)from_to(rng, 1, one_in(rng, 5) ? 25 : 8);
+	*n = (size_t)(one_in(rng, 200) ? from_to(rng, 26, 60)
+				       : from_to(rng, 1, one_in(rng, 5) ? 25 : 8));
 	*req = xcalloc(*n, sizeof **req);
 	*c = (struct ref_config){
 		.instances = one_in(rng, 3) ? from_to(rng, 2, 3) : 1,
-		.router = one_in(rng, 2) ? REF_ROUND_ROBIN : REF_LEAST_OUTSTANDING,
+		.router = (enum ref_router)from_to(rng, REF_ROUND_ROBIN, REF_LEAST_KV),
 		.block_tok = from_to(rng, 1, 8),
 		.step_ns = cost(rng),
 		.prefill_tok_ns = cost(rng),
@@ -220,7 +223,7 @@ void reference_random_case(gsl_rng *rng, enum ref_kind kind, struct ref_config *
 	if (kind == REF_DISAGGREGATED)
 		random_split(rng, c, *req, *n);
 	else
-		c->policy = random_policy(rng, kind);
+		c->policy = random_policy(rng, kind, *n);
 	ref_level(c, *req, *n);
 }
 

@@ -43,7 +43,7 @@ int64_t ref_puller(const struct sim *s)
 	return best;
 }
 
-void ref_pull(struct sim *s, int64_t puller)
+static void pull_head(struct sim *s, int64_t puller)
 {
 	const struct ref_config *c = s->cfg;
 	struct inst *to = &s->inst[puller];
@@ -61,6 +61,12 @@ void ref_pull(struct sim *s, int64_t puller)
 	to->link_end_ns = ref_max(s->now, to->link_end_ns) +
 			  llround(c->latency_ns + bytes * 1e9 / c->link_bytes_s);
 	j->transfer_end_ns = to->link_end_ns;
+}
+
+void ref_pull(struct sim *s)
+{
+	for (int64_t puller; (puller = ref_puller(s)) >= 0;)
+		pull_head(s, puller);
 }
 
 void ref_transfer_end(struct sim *s, int64_t to)

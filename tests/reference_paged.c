@@ -76,6 +76,8 @@ static void bring_back(struct sim *s, struct batch *b, int64_t *budget)
 			return;
 		ref_remove(&b->swapped, r);
 		ref_insert_by_admission(s, &b->running, r);
+		if (in->pp > 1)
+			ref_all_due(in);
 		in->host_free += j->host;
 		b->moved_blocks += j->host;
 		j->host = 0;

@@ -219,7 +219,8 @@ void ref_abort(struct sim *s, int64_t r);
 
 /* The decode instance that can pull the head of the ready queue now, or -1. */
 int64_t ref_puller(const struct sim *s);
-void ref_pull(struct sim *s, int64_t puller);
+/* Pulls until the head has to wait. */
+void ref_pull(struct sim *s);
 void ref_transfer_end(struct sim *s, int64_t to);
 void ref_join(struct sim *s, struct batch *b);
 

@@ -11,14 +11,21 @@ static double host_ns(const struct sim *s, const struct batch *b)
 	       s->cfg->host_seq_us * 1e3 * (double)(b->prefill_seq + b->decode_seq);
 }
 
-static double device_ns(const struct sim *s, const struct batch *b)
+/* `constant` is part of A, in a step that only decodes. */
+static double device_and(const struct sim *s, const struct batch *b, double constant)
 {
 	const struct ref_config *c = s->cfg;
 	double cost = c->step_ns + c->prefill_tok_ns * (double)b->prefill_tok;
 
 	cost = cost + c->decode_seq_ns * (double)b->decode_seq;
+	cost = cost + constant;
 	cost = cost + c->ctx_tok_ns * (double)b->ctx;
 	return cost + c->window_tok_ns * (double)b->window_ctx;
+}
+
+static double device_ns(const struct sim *s, const struct batch *b)
+{
+	return device_and(s, b, 0);
 }
 
 static bool host_is_slower(const struct sim *s, const struct batch *b)
@@ -34,7 +41,7 @@ static double single_ns(struct sim *s, const struct batch *b)
 	if (c->async)
 		cost = cost >= host ? cost : host;
 	else
-		cost = cost + host;
+		cost = b->prefill_tok == 0 ? device_and(s, b, host) : cost + host;
 	if (b->moved_blocks > 0)
 		cost += (double)(b->in->pp * b->moved_blocks * c->block_tok * c->kv_token_bytes) *
 			1e9 / c->pcie_bytes_s;
@@ -271,9 +278,12 @@ static bool goes_on(struct sim *s, struct batch *b, int64_t i)
 		ref_job_done(s, r);
 		return false;
 	}
-	if (!ref_over(b, j) || j->doomed)
+	if (!ref_over(b, j))
 		return true;
-	ref_leave(s, b, r);
+	if (j->doomed)
+		ref_abort(s, r);
+	else
+		ref_leave(s, b, r);
 	return false;
 }
 

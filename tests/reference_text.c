@@ -6,7 +6,7 @@
 static const char *const kinds[] = {"static", "continuous", "paged", NULL};
 static const char *const reserves[] = {"max", "pow2", "oracle", NULL};
 static const char *const orders[] = {"fcfs", "sjf", "ljf", "priority", NULL};
-static const char *const routers[] = {"round-robin", "least-outstanding", NULL};
+static const char *const routers[] = {"round-robin", "least-outstanding", "least-kv", NULL};
 static const char *const rules[] = {"model", "output", "N", NULL};
 
 #define AT(field) offsetof(struct ref_config, field)
