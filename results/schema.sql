@@ -232,7 +232,7 @@ SELECT
 	END AS good
 FROM (
 	SELECT
-		run_id, idx, status, prompt_tok, output_tok, preemptions, instance,
+		run_id, idx, status, prompt_tok, output_tok, cached_tok, preemptions, instance,
 		arrive_ns / 1e9 AS arrive_s,
 		(schedule_ns - arrive_ns) / 1e9 AS queue_s,
 		(first_token_ns - arrive_ns) / 1e9 AS ttft_s,

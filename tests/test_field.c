@@ -97,6 +97,37 @@ static void test_md(void **state)
 		       "|  1 |  0.1 | plain |\n");
 }
 
+/* A sparse column is in the markdown table where some row has a value, and always in csv. */
+static void test_sparse(void **state)
+{
+	static const struct field fields[] = {
+		FIELD(struct thing, whole, .md = true),
+		FIELD(struct thing, real, .md = true, .sparse = true),
+		{.name = NULL},
+	};
+	static const struct thing none = {.whole = 7, .real = NAN}, some = {.whole = 8, .real = 2};
+	const void *rows[] = {&none, &some};
+	const struct {
+		enum format format;
+		size_t n;
+		const char *want;
+	} all[] = {
+		{FORMAT_MD, 0, "| whole |\n| ----: |\n"},
+		{FORMAT_MD, 1, "| whole |\n| ----: |\n|     7 |\n"},
+		{FORMAT_MD, 2,
+		 "| whole | real |\n| ----: | ---: |\n|     7 |    - |\n|     8 |    2 |\n"},
+		{FORMAT_CSV, 1, "whole,real\n7,\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		char *text = printed(all[i].format, fields, rows, all[i].n);
+
+		assert_string_equal(text, all[i].want);
+		free(text);
+	}
+}
+
 static void test_a_full_text_has_no_nul(void **state)
 {
 	struct thing t = {.text = "0123456789abcdef"};
@@ -209,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_csv),
 		cmocka_unit_test(test_jsonl),
 		cmocka_unit_test(test_md),
+		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_a_full_text_has_no_nul),
 		cmocka_unit_test(test_longest_text),
 		cmocka_unit_test(test_a_full_disk_is_an_error),
