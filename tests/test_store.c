@@ -91,7 +91,8 @@ static void test_nulls_and_infinity(void **state)
 	info.rate_rps = INFINITY;
 	assert_fine(store_commit(s, &info, &sum, NULL, NAN, &e), e);
 	store_close(s);
-	assert_query(path, "SELECT *, '' FROM metric", "1||||||||||||||||||||||||||||||||||||||||||");
+	assert_query(path, "SELECT *, '' FROM metric",
+		     "1||||||||||||||||||||||||||||||||||||||||||");
 	assert_query(path,
 		     "SELECT rate_rps = 9e999, speed IS NULL, trace IS NULL, seed IS NULL, "
 		     "wall_s IS NULL FROM run",
@@ -159,9 +160,10 @@ static void test_rows(void **state)
 	assert_query(path, "SELECT * FROM step",
 		     "1|1|2|3|4|5|mixed|6|7|8|9|10;1|1|2|3|4|5|prefill|6|7|8|9|10;"
 		     "1|1|2|3|4|5|decode|6|7|8|9|10");
-	assert_query(path, "SELECT * FROM request",
-		     "1|0|5||||7|8|0|0|||||0|rejected;1|1|10|11|12|16|100|3|0|0|0|2.5|||0|completed;"
-		     "1|2|5||||7|8|0|0|||2|4|-6|aborted");
+	assert_query(
+		path, "SELECT * FROM request",
+		"1|0|5||||7|8|0|0|||||0|rejected;1|1|10|11|12|16|100|3|0|0|0|2.5|||0|completed;"
+		"1|2|5||||7|8|0|0|||2|4|-6|aborted");
 	assert_query(path, "SELECT * FROM client", "1|1|a;1|2|b");
 	assert_query(path, "SELECT * FROM sample", "1|1|2|3|4|5;1|1|2|3|4|5");
 	assert_query(path, "SELECT * FROM histogram", "1|itl|1.5|2.5|9");
