@@ -96,6 +96,46 @@ static void test_all_seen(void **state)
 		fail_msg("too few in %lld cases: %s", (long long)all.cases, rare);
 }
 
+/* What random cases once found the two to differ in. */
+static void test_once_different(void **state)
+{
+	static const char *const lines[] = {
+		/* the runs of ttft=decode */
+		"ctx_tok_ns=0.5 disaggregated=1 ttft_decode=1 requests=0:1:3",
+		/* one token more than the decode pool has room for */
+		"block=2 disaggregated=1 decode_blocks=3 ttft_decode=1 requests=0:6:1",
+		/* a swap makes other batches plan, and so does coming back */
+		"swap=1 blocks=6 block=4 pp=3 requests=0:12:2,0:9:1,0:1:1",
+		"block=3 disaggregated=1 decode_blocks=7 decode_pp=2 latency_ns=1234 "
+		"requests=0:2:3,0:9:8,0:3:2",
+		"max_batched=1 swap=1 blocks=19 block=2 pp=2 "
+		"requests=0:7:3,0:9:3,0:3:3,0:6:2,0:9:1,0:1:1",
+		/* plans after a preemption; where a window is filled there is none */
+		"swap=1 blocks=24 block=2 window=9 window_share=2 token_bytes=1 host_blocks=6 "
+		"requests=0:1:9,0:2:8,0:1:5",
+		/* where the host's time stands in the sum */
+		"decode_seq_ns=0.3 ctx_tok_ns=0.1 window_tok_ns=0.1 host_seq_us=1.2345 pp=2 "
+		"window=11 requests=0:5:7",
+		"host_us=1 host_seq_us=1.2345 requests=0:1:1",
+		/* a batch that ends by an abort is followed by another at once */
+		"policy=static blocks=3 block=4 decode_seq_ns=0.3 ctx_tok_ns=1 timeout_ns=154 "
+		"requests=0:2:3:0:0:2:-1,8:2:9,8:1:1:0:0:2:0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		struct ref_config c;
+		struct ref_request *q;
+		struct err e;
+		size_t n;
+
+		assert_fine(ref_parse_line(lines[i], &c, &q, &n, &e), e);
+		agree_level(&c, q, n);
+		assert_string_equal(agree_try(&c, q, n, NULL).text, "");
+		free(q);
+	}
+}
+
 /* A run ends after 2^20 steps. */
 static void test_long_run(void **state)
 {
@@ -128,7 +168,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_static),	 cmocka_unit_test(test_continuous),
 		cmocka_unit_test(test_paged),	 cmocka_unit_test(test_disaggregated),
-		cmocka_unit_test(test_all_seen), cmocka_unit_test(test_long_run),
+		cmocka_unit_test(test_all_seen), cmocka_unit_test(test_once_different),
+		cmocka_unit_test(test_long_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
