@@ -84,6 +84,8 @@ int64_t instance_running(const struct instance *in)
 {
 	int64_t n = 0;
 
+	if (in->pp == 1)
+		return in->b.running.n;
 	for (int32_t k = 0; k < in->pp; k++)
 		n += instance_batch(in, k)->running.n;
 	return n;
@@ -93,6 +95,8 @@ int64_t instance_swapped(const struct instance *in)
 {
 	int64_t n = 0;
 
+	if (in->pp == 1)
+		return in->b.swapped.n;
 	for (int32_t k = 0; k < in->pp; k++)
 		n += instance_batch(in, k)->swapped.n;
 	return n;
@@ -174,11 +178,6 @@ bool instance_look_again(struct instance *in, int64_t now_ns)
 }
 
 /* Gaps between tokens */
-
-bool instance_counts_gaps(const struct instance *in)
-{
-	return in->stream == 1 && (!in->b.batch_padded || in->b.batch_reply == PLAN_REPLY_REQUEST);
-}
 
 static void fold_gap(struct job *j, double gap_ns)
 {
@@ -461,7 +460,7 @@ static void end_batch(struct instance *in, int64_t t_ns)
 	in->b.decode_b = in->b.decode_ctx = 0;
 	in->b.window_b = in->b.window_ctx = 0;
 	in->b.held.n = in->b.held.blocks = 0;
-	in->b.batch_padded = false;
+	instance_unpad(in);
 	in->b.run.active = false;
 	for (struct job *j; (j = in->b.held.deferred.first);) {
 		int64_t deliveries = job_deliveries(in, j, j->gen_tok);

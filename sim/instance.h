@@ -96,7 +96,7 @@ struct batch {
 	int64_t prepaid; /* of them, those that hold the block of their next token already */
 
 	bool batch_padded;
-	enum plan_reply batch_reply;
+	enum plan_reply batch_reply; /* PLAN_REPLY_REQUEST but in a padded batch that says so */
 
 	struct run run;
 	struct single single;
@@ -269,8 +269,18 @@ void instance_end_single(struct instance *in);
 /* Delivers and finishes whatever is due at the present decode clock. */
 void instance_settle(struct instance *in, int64_t t_ns);
 
+/* The padded batch is over, or none of its requests was taken. */
+static inline void instance_unpad(struct instance *in)
+{
+	in->b.batch_padded = false;
+	in->b.batch_reply = PLAN_REPLY_REQUEST;
+}
+
 /* Whether decode steps feed the histogram of gaps in bulk (not: delivery in larger pieces). */
-bool instance_counts_gaps(const struct instance *in);
+static inline bool instance_counts_gaps(const struct instance *in)
+{
+	return in->stream == 1 && in->b.batch_reply == PLAN_REPLY_REQUEST;
+}
 /* The first decode step after whatever else: gaps since each request's own last token. */
 void instance_first_gaps(struct instance *in, int64_t start_ns, double cost_ns, int64_t end_ns);
 

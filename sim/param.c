@@ -33,7 +33,7 @@ static int set_choice(const struct param *p, void *values, const char *what, con
 			return 0;
 		}
 	}
-	char kind[128];
+	char kind[160];
 	snprintf(kind, sizeof(kind), "value of %s", what);
 	return err_unknown(e, kind, text, p->choices, n);
 }
@@ -106,7 +106,7 @@ static int unknown_key(const struct param_set *sets, size_t n, const char *owner
 	for (size_t i = 0; i < n; i++)
 		for (const struct param *p = sets[i].table; p->name; p++)
 			names[count++] = p->name;
-	char kind[128];
+	char kind[160];
 	snprintf(kind, sizeof(kind), "parameter of %s", owner);
 	err_unknown(e, kind, key, names, count);
 	free(names);

@@ -404,7 +404,7 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	in->b.plan_due = in->preempted = false;
 	in->policy->plan(in->state, &v, &p);
 	if (in->b.running.n == 0)
-		in->b.batch_padded = false;
+		instance_unpad(in);
 	*wait_ns = p.wait_ns;
 	in->bound = bound_of(in, &p);
 	bool decodes = p.decode && in->b.decode_b > 0;

@@ -58,14 +58,9 @@ static void begin_steps(struct instance *in, int64_t n)
 	r->begun += n;
 }
 
-/* Gaps of steps first .. to: an arithmetic sequence, also where two contexts grow. */
-static void add_gaps(struct instance *in, const struct run *r, int64_t first, int64_t to)
+/* Gaps of steps first .. to, where two contexts grow: an arithmetic sequence all the same. */
+static void add_window_gaps(struct instance *in, const struct run *r, int64_t first, int64_t to)
 {
-	if (r->window_ctx == 0) {
-		hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b, first, to,
-			     in->b.n_decoding);
-		return;
-	}
 	double slope = r->cost.ctx_ns * (double)r->b + r->cost.window_ns * (double)r->window_b;
 
 	hist_add_run(in->itl, run_step_ns(r, 1), slope, 0, 1, first, to, in->b.n_decoding);
@@ -89,7 +84,11 @@ static void end_steps(struct instance *in, int64_t to)
 			first = 2;
 		}
 		if (first <= to) {
-			add_gaps(in, r, first, to);
+			if (r->window_ctx > 0)
+				add_window_gaps(in, r, first, to);
+			else
+				hist_add_run(in->itl, r->cost.step_ns, r->cost.ctx_ns, r->ctx, r->b,
+					     first, to, in->b.n_decoding);
 			gaps_run(&in->b.gaps, in->b.decode_end_ns, run_step_ns(r, to), end_ns);
 		}
 	}
