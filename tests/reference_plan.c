@@ -148,15 +148,6 @@ bool ref_may_admit(struct sim *s, const struct batch *b)
 	return !ref_has_share(s, b, 0);
 }
 
-static int64_t power_of_two(int64_t n)
-{
-	int64_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
 int64_t ref_reservation(const struct ref_policy *p, const struct job *j)
 {
 	if (p->kind == REF_PAGED)
@@ -164,7 +155,7 @@ int64_t ref_reservation(const struct ref_policy *p, const struct job *j)
 	if (p->kind == REF_STATIC || p->reserve == REF_MAX)
 		return j->prompt + j->max_tok;
 	if (p->reserve == REF_POW2)
-		return j->prompt + power_of_two(j->limit);
+		return j->prompt + ref_power_up(j->limit);
 	return j->prompt + j->limit;
 }
 

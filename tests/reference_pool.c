@@ -13,112 +13,6 @@ int64_t ref_blocks(const struct sim *s, int64_t slots)
 	return c->window_only ? last : all + c->window_share * last;
 }
 
-/* --- alloc=buddy --- */
-
-static int64_t power_up(int64_t n)
-{
-	int64_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
-static int64_t power_down(int64_t n)
-{
-	int64_t p = 1;
-
-	while (2 * p <= n)
-		p *= 2;
-	return p;
-}
-
-static void chunk_put(struct inst *in, int64_t at, struct chunk chunk)
-{
-	for (int64_t i = in->chunk_n++; i > at; i--)
-		in->chunk[i] = in->chunk[i - 1];
-	in->chunk[at] = chunk;
-}
-
-static void chunk_drop(struct inst *in, int64_t at)
-{
-	in->chunk_n--;
-	for (int64_t i = at; i < in->chunk_n; i++)
-		in->chunk[i] = in->chunk[i + 1];
-}
-
-static void cut(struct inst *in)
-{
-	int64_t at = 0;
-
-	in->chunk = xcalloc((size_t)in->total + 1, sizeof *in->chunk);
-	while (at < in->total) {
-		int64_t size = power_down(in->total - at);
-
-		chunk_put(in, in->chunk_n, (struct chunk){at, size, at, size, true});
-		at += size;
-	}
-}
-
-/* The smallest free chunk of at least `size`, the lowest address among equals; -1: none. */
-static int64_t chunk_for(const struct inst *in, int64_t size)
-{
-	int64_t best = -1;
-
-	for (int64_t i = 0; i < in->chunk_n; i++)
-		if (in->chunk[i].free && in->chunk[i].size >= size &&
-		    (best < 0 || in->chunk[i].size < in->chunk[best].size))
-			best = i;
-	return best;
-}
-
-static int64_t chunk_take(struct inst *in, int64_t size)
-{
-	int64_t at = chunk_for(in, size);
-
-	CHECK(at >= 0, "no chunk of %lld blocks", (long long)size);
-	while (in->chunk[at].size > size) {
-		struct chunk upper = in->chunk[at];
-
-		in->chunk[at].size /= 2;
-		upper.size /= 2;
-		upper.address += upper.size;
-		chunk_put(in, at + 1, upper);
-	}
-	in->chunk[at].free = false;
-	return in->chunk[at].address;
-}
-
-static bool merge_once(struct inst *in)
-{
-	for (int64_t i = 0; i + 1 < in->chunk_n; i++) {
-		struct chunk *low = &in->chunk[i], *high = &in->chunk[i + 1];
-
-		if (!low->free || !high->free || low->size != high->size || low->top != high->top ||
-		    (low->address - low->top) % (2 * low->size) != 0)
-			continue;
-		low->size *= 2;
-		chunk_drop(in, i + 1);
-		return true;
-	}
-	return false;
-}
-
-static void chunk_free(struct sim *s, struct inst *in, int64_t address, int64_t size)
-{
-	int64_t at = 0;
-
-	while (at < in->chunk_n && in->chunk[at].address != address)
-		at++;
-	CHECK(at < in->chunk_n && in->chunk[at].size == size && !in->chunk[at].free,
-	      "no chunk of %lld at %lld", (long long)size, (long long)address);
-	in->chunk[at].free = true;
-	while (merge_once(in))
-		s->out->seen.buddy_merges++;
-}
-
-/* --- any --- */
-
 void ref_pool_init(const struct sim *s, struct inst *in)
 {
 	in->free = in->total;
@@ -129,7 +23,7 @@ void ref_pool_init(const struct sim *s, struct inst *in)
 		      "hash ids of %lld tokens", (long long)s->cfg->hash_block);
 	}
 	if (in->policy->buddy)
-		cut(in);
+		ref_cut(in);
 }
 
 void ref_pool_release(struct inst *in)
@@ -140,16 +34,16 @@ void ref_pool_release(struct inst *in)
 
 bool ref_reserve_never(const struct ref_policy *p, int64_t total, int64_t blocks)
 {
-	return p->buddy ? power_up(blocks) > power_down(total) : blocks > total;
+	return p->buddy ? ref_power_up(blocks) > ref_power_down(total) : blocks > total;
 }
 
 bool ref_reserve_fits(struct sim *s, const struct inst *in, int64_t blocks)
 {
 	if (!in->policy->buddy)
 		return blocks <= in->free;
-	if (chunk_for(in, power_up(blocks)) >= 0)
+	if (ref_chunk_for(in, ref_power_up(blocks)) >= 0)
 		return true;
-	s->out->seen.buddy_refusals += power_up(blocks) <= in->free;
+	s->out->seen.buddy_refusals += ref_power_up(blocks) <= in->free;
 	return false;
 }
 
@@ -157,8 +51,8 @@ void ref_reserve(struct sim *s, struct inst *in, struct job *j, int64_t blocks)
 {
 	CHECK(j->blocks == 0, "%lld blocks", (long long)j->blocks);
 	if (in->policy->buddy) {
-		blocks = power_up(blocks);
-		j->address = chunk_take(in, blocks);
+		blocks = ref_power_up(blocks);
+		j->address = ref_chunk_take(in, blocks);
 	}
 	ref_take(s, in, j, blocks);
 }
@@ -294,7 +188,7 @@ void ref_take(struct sim *s, struct inst *in, struct job *j, int64_t blocks)
 void ref_free(struct sim *s, struct inst *in, struct job *j, int64_t blocks)
 {
 	if (in->policy->buddy && blocks > 0)
-		chunk_free(s, in, j->address, blocks);
+		ref_chunk_free(s, in, j->address, blocks);
 	if (!in->policy->prefix) {
 		in->free += blocks;
 		return;

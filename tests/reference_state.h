@@ -151,6 +151,16 @@ bool ref_reserve_never(const struct ref_policy *p, int64_t total, int64_t blocks
 /* All of `blocks` that the job holds there become free, or stay with its other holders. */
 void ref_free(struct sim *s, struct inst *in, struct job *j, int64_t blocks);
 
+/* alloc=buddy: powers of two not below and not above n; the pool in chunks; the place of the
+ * smallest free chunk of at least `size` (-1: none); taking it, halved until it fits: its address.
+ */
+int64_t ref_power_up(int64_t n);
+int64_t ref_power_down(int64_t n);
+void ref_cut(struct inst *in);
+int64_t ref_chunk_for(const struct inst *in, int64_t size);
+int64_t ref_chunk_take(struct inst *in, int64_t size);
+void ref_chunk_free(struct sim *s, struct inst *in, int64_t address, int64_t size);
+
 /* prefix=on: known blocks at the start of the request's prompt, and how many somebody holds. */
 int64_t ref_prefix_find(const struct sim *s, const struct inst *in, int64_t r, int64_t *held);
 /* They are its own from now on; its sequence starts with them done. */
@@ -223,6 +233,9 @@ int64_t ref_puller(const struct sim *s);
 void ref_pull(struct sim *s);
 void ref_transfer_end(struct sim *s, int64_t to);
 void ref_join(struct sim *s, struct batch *b);
+
+/* Into the run's results, to which the times of its tokens go over. */
+void ref_outcome(struct sim *s, int64_t r);
 
 void ref_check(const struct sim *s);
 

@@ -155,8 +155,32 @@ static void test_preempted_finds_its_own(void **state)
 }
 
 /*
- * 13 blocks of 1 are chunks of 8, 4 and 1. Reservations of 5, 3 and 2 tokens take 8, 4 and - there
- * are 2 halves of nothing - wait until 10. One of 9 would need 16.
+ * A prefill instance with 3 blocks of 4. The blocks of 0 are held until its transfer ends at 30; 1
+ * finds the first of them at 10, needs one more, and has it. Another prompt would wait for 30.
+ */
+static void test_found_while_kept(void **state)
+{
+	struct ref_request q[] = {ASK(0, 8, 2, 1, 2), ASK(5, 8, 1, 1, 2)};
+	struct ref_config c = split(1, 4);
+	struct ref_run run;
+
+	(void)state;
+	c.policy.prefix = true;
+	c.blocks = 3;
+	c.block_tok = c.hash_block = 4;
+	reference_run(&c, q, 2, &run);
+	assert_i64(run.outcome[1].cached_tok, 4);
+	check_times(&run, 1, 10, 20, 20);
+	reference_release(&run);
+	q[1].hash[0] = 3;
+	reference_run(&c, q, 2, &run);
+	check_times(&run, 1, 30, 40, 40);
+	reference_release(&run);
+}
+
+/*
+ * 13 blocks of 1 are chunks of 8, 4 and 1. Reservations of 5, 3 and 2 tokens take 8 and 4;
+ * the last finds a chunk of 1 and waits until 10. One of 9 would need 16.
  */
 static void test_buddy(void **state)
 {
@@ -279,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_last_of_the_prompt_first),
 		cmocka_unit_test(test_other_block_sizes),
 		cmocka_unit_test(test_preempted_finds_its_own),
+		cmocka_unit_test(test_found_while_kept),
 		cmocka_unit_test(test_buddy),
 		cmocka_unit_test(test_buddies_merge),
 		cmocka_unit_test(test_window_blocks),

@@ -160,6 +160,26 @@ static void test_timeout_at_a_boundary(void **state)
 }
 
 /*
+ * Two stages of 5, a request in each batch: steps of 0 end at 10, 20, of 1 at 15, 25. At 22 both
+ * are due to leave: 1 in the middle of [15, 25], 0 in that of [20, 30], each at the end of its own.
+ */
+static void test_timeout_in_stages(void **state)
+{
+	const struct ref_request q[] = {REF(0, 5, 9, 0), REF(0, 5, 9, 0)};
+	struct ref_config c = base(paged(4, 0));
+	struct ref_run run;
+
+	(void)state;
+	c.pp = 2;
+	c.timeout_ns = 22;
+	reference_run(&c, q, 2, &run);
+	check_tokens(&run, 0, 10, 20, 30);
+	check_tokens(&run, 1, 15, 25);
+	assert_i64(run.seen.aborted_running, 2);
+	reference_release(&run);
+}
+
+/*
  * A batch of two from 10 on. 0 is aborted at 30 and held; the step [30, 40] is still one of two; 1
  * is aborted at its end, and the batch is over.
  */
@@ -247,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_timeout),
 		cmocka_unit_test(test_timeout_at_a_boundary),
+		cmocka_unit_test(test_timeout_in_stages),
 		cmocka_unit_test(test_timeout_in_a_batch),
 		cmocka_unit_test(test_timeout_in_host_memory),
 		cmocka_unit_test(test_timeout_between_instances),
