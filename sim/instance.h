@@ -7,8 +7,10 @@
  * at c + g: a heap instead of a loop over the batch. A run of equal decode steps is one event
  * (run.h).
  *
- * instance.c moves requests between the places below, plan.c checks what a policy asks for and
- * builds the step from it, run.c does the arithmetic of runs, engine.c owns time.
+ * instance.c has batches and the queue, instance_move.c moves requests between the places below,
+ * instance_kv.c has what they need and hold of the pool, decoding.c the sums over those that
+ * decode, run.c the arithmetic of runs; plan.c checks what a policy asks for and builds the step
+ * from it, engine.c owns time.
  */
 #ifndef SIM_INSTANCE_H
 #define SIM_INSTANCE_H
