@@ -7,13 +7,13 @@
 #define OPT                                                                                        \
 	.vocab = 50272, .context = 2048, .positions = 2050, .tied = true, .dtype_bytes = 2,        \
 	.qkv_bias = true, .o_bias = true, .mlp_bias = true, .norm_bias = true
-/* half of the layers, the even ones, attend to a window; experts in MXFP4: 32 numbers of 4 bits with
- * a scale of 8 */
+/* half of the layers, the even ones, attend to a window; experts in MXFP4: 32 numbers of 4 bits
+ * with a scale of 8 */
 #define GPT_OSS                                                                                    \
 	RMS_GQA, .vocab = 201088, .context = 131072, .hidden = 2880, .heads = 64, .kv_heads = 8,   \
-	.head_dim = 64, .inter = 2880, .expert_inter = 2880, .experts_active = 4,                  \
-	.qkv_bias = true, .o_bias = true, .mlp_bias = true, .router_bias = true, .sinks = true,    \
-	.expert_bits = 4.25, .window_tok = 128
+		 .head_dim = 64, .inter = 2880, .expert_inter = 2880, .experts_active = 4,         \
+		 .qkv_bias = true, .o_bias = true, .mlp_bias = true, .router_bias = true,          \
+		 .sinks = true, .expert_bits = 4.25, .window_tok = 128
 /* half of the layers attend to a window; soft caps change no size */
 #define GEMMA2                                                                                     \
 	RMS_GQA, .vocab = 256000, .context = 8192, .tied = true, .norms = 4, .window_tok = 4096
