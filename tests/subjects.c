@@ -204,8 +204,8 @@ static struct executor *random_executor(gsl_rng *rng, int64_t *step_ns)
 {
 	static const char *const fixed[] = {
 		"step_ns=1000", "step_ns=7.5,decode_seq_ns=0.1,ctx_tok_ns=0.3",
-		"step_ns=333.3,prefill_tok_ns=0.7,decode_seq_ns=1.9,ctx_tok_ns=0.01,"
-		"window_tok_ns=0.7"};
+		("step_ns=333.3,prefill_tok_ns=0.7,decode_seq_ns=1.9,ctx_tok_ns=0.01,"
+		 "window_tok_ns=0.7")};
 	char canon[256];
 	struct err e;
 	int64_t which = from_to(rng, 0, 5);
