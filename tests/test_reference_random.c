@@ -68,10 +68,13 @@ static void test_random_cases(void **state)
 {
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_taus2);
 
+	const char *seed = getenv("OMNIBUS_SEED"), *cases = getenv("OMNIBUS_CASES");
+	int64_t n_cases = cases ? atoll(cases) : CASES;
+
 	(void)state;
-	gsl_rng_set(rng, 1);
+	gsl_rng_set(rng, seed ? strtoul(seed, NULL, 10) : 1);
 	for (int kind = REF_STATIC; kind <= REF_DISAGGREGATED; kind++)
-		for (int i = 0; i < CASES; i++)
+		for (int64_t i = 0; i < n_cases; i++)
 			check_random(rng, (enum ref_kind)kind);
 	gsl_rng_free(rng);
 }
