@@ -148,7 +148,7 @@ struct instance {
 
 	struct batch b;
 	bool preempted;	     /* the last plan preempted some */
-	bool moved_requests; /* the last plan admitted or evicted some: all batches look again */
+	bool moved_requests; /* the last plan did what other batches may see: they look again */
 	bool ended;	     /* requests ended with the last step: likewise */
 	bool oracle;	     /* the policy has looked at a true output length */
 	bool replied_batch;  /* tokens were delivered at the end of a batch */

@@ -218,8 +218,10 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 			return PLAN_KV;
 		kv_take(&in->kv, more);
 		j->blocks += more;
-		if (in->kv.prefix)
+		if (in->kv.prefix) {
 			instance_fill(in, j, j->done_tok + n_tok);
+			in->moved_requests = true; /* what is known now may let others in */
+		}
 	}
 	add_prefill(&in->b.single, j, n_tok);
 	p->prompt_tok += n_tok;

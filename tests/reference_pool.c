@@ -146,6 +146,8 @@ void ref_prefix_know(struct sim *s, struct inst *in, int64_t r)
 		c->known = true;
 		c->id = id;
 		c->part = part;
+		if (in->pp > 1)
+			ref_all_due(in);
 	}
 }
 
