@@ -9,18 +9,11 @@ enum { VALUE_SIZE = FIELD_TEXT_SIZE + 1 };
 
 /* Settings that follow from others, that say nothing about the server, or that a name starts with.
  */
-static const char *const never[] = {"policy",	       "given",
-				    "params",	       "notes",
-				    "model_source",    "trace_hash",
-				    "trace_rows",      "skipped_zero",
-				    "left_out",	       "skipped_zero_prompt",
-				    "trace_format",    "columns",
-				    "hash_block",      "weights_bytes",
-				    "usable_bytes",    "reserve_bytes",
-				    "kv_token_bytes",  "slo_ttft_s",
-				    "slo_tpot_s",      "slo_e2e_s",
-				    "slo_maxgap_s",    "too_long_rejected",
-				    "program_version", "too_long_truncated"};
+static const char *const never[] = {
+	"policy",	 "given",	   "params",	 "model_source",  "trace_hash",
+	"trace_format",	 "columns",	   "hash_block", "weights_bytes", "usable_bytes",
+	"reserve_bytes", "kv_token_bytes", "slo_ttft_s", "slo_tpot_s",	  "slo_e2e_s",
+	"slo_maxgap_s",	 "program_version"};
 /* Points of one curve differ in these. */
 static const char *const along[] = {"rate_rps", "speed", "seed"};
 /* These stand in a name wherever they are not the same in all runs. */
@@ -173,7 +166,8 @@ char **choose_names(const struct stored_run *runs, size_t n, bool curves)
 	/* what a point of a curve stands for comes last, and only where each run has its name */
 	for (int last = 0; last < (curves ? 1 : 2); last++) {
 		for (const struct field *f = run_info_fields; f->name; f++) {
-			if (!IS_ONE_OF(f->name, never) && !IS_ONE_OF(f->name, always) &&
+			if (!f->found && !IS_ONE_OF(f->name, never) &&
+			    !IS_ONE_OF(f->name, always) &&
 			    IS_ONE_OF(f->name, along) == (last > 0) && tells_apart(&g, f, false))
 				append_shown(&g);
 		}

@@ -225,12 +225,18 @@ static void md_rule(FILE *out, const struct field *f, int width)
 	fputs(f->kind == FIELD_TEXT ? "- " : ": ", out);
 }
 
+static bool is_zero(const struct field *f, const void *row)
+{
+	return (f->kind == FIELD_INT && field_int(f, row) == 0) ||
+	       (f->kind == FIELD_REAL && field_real(f, row) == 0);
+}
+
 static bool in_md(const struct field *f, const void *const *rows, size_t n)
 {
-	bool some = !f->sparse;
+	bool some = !f->sparse && !f->sparse_zero;
 
 	for (size_t i = 0; i < n && !some; i++)
-		some = !field_is_null(f, rows[i]);
+		some = !field_is_null(f, rows[i]) && !(f->sparse_zero && is_zero(f, rows[i]));
 	return f->md && some;
 }
 

@@ -25,6 +25,8 @@ struct field {
 	bool md; /* shown in the markdown table */
 	const char *help;
 	bool sparse;	   /* but not where it is NULL in every row */
+	bool sparse_zero;  /* nor where it is 0 */
+	bool found;	   /* of a run: what was found in it, no setting */
 	const char *title; /* what stands above it in the markdown table; NULL: the name */
 };
 

@@ -1,6 +1,7 @@
 #include "results/run_info.h"
 
-#define ROW(member, text) FIELD(struct run_info, member, .help = text)
+#define ROW(member, text)   FIELD(struct run_info, member, .help = text)
+#define FOUND(member, text) FIELD(struct run_info, member, .help = text, .found = true)
 
 const struct field run_info_fields[] = {
 	ROW(policy, "policy, shape or preset, as the user named it"),
@@ -8,7 +9,7 @@ const struct field run_info_fields[] = {
 	ROW(params, "all its parameters, k=v"),
 	ROW(executor, "where step times come from"),
 	ROW(executor_params, "all its parameters, k=v"),
-	ROW(notes, "oracle, roofline, ...; separated by spaces"),
+	FOUND(notes, "oracle, roofline, ...; separated by spaces"),
 	ROW(model, "model"),
 	ROW(model_source, "built-in name or path of its config.json, as given"),
 	ROW(device, "device"),
@@ -20,18 +21,18 @@ const struct field run_info_fields[] = {
 	ROW(trace_format, "format it was read as"),
 	ROW(trace_hash, "hash of the rows taken, before --rate and --speed, 16 hex digits"),
 	ROW(columns, "--columns, as given"),
-	ROW(trace_rows, "rows of the trace that were read"),
+	FOUND(trace_rows, "rows of the trace that were read"),
 	ROW(zero, "--zero, what becomes of rows without output tokens: skip, clamp or error"),
-	ROW(skipped_zero, "rows skipped because they have no output token"),
-	ROW(clamped_zero, "rows that have no output token and were given one"),
-	ROW(skipped_zero_prompt, "rows skipped because they have no prompt token"),
-	ROW(left_out, "rows outside --skip, --limit and --window"),
+	FOUND(skipped_zero, "rows skipped because they have no output token"),
+	FOUND(clamped_zero, "rows that have no output token and were given one"),
+	FOUND(skipped_zero_prompt, "rows skipped because they have no prompt token"),
+	FOUND(left_out, "rows outside --skip, --limit and --window"),
 	ROW(hash_block, "tokens a prefix hash stands for; NULL without hashes"),
 	ROW(hash_rule, "hashes stand for every block (ceil) or full ones (floor); NULL without"),
 	ROW(sessions, "--sessions, turns wait for the one before (closed) or not (open)"),
-	ROW(session_count, "sessions of the rows read"),
-	ROW(overlapping_turns, "rows recorded to arrive before their session's last one ended"),
-	ROW(unknown_parents, "rows whose parent is not in the trace before them"),
+	FOUND(session_count, "sessions of the rows read"),
+	FOUND(overlapping_turns, "rows recorded to arrive before their session's last one ended"),
+	FOUND(unknown_parents, "rows whose parent is not in the trace before them"),
 	ROW(arrivals, "--arrivals, how they are drawn; NULL: as recorded"),
 	ROW(cv, "--cv, spread of the gaps drawn over their mean"),
 	ROW(rate_rps, "--rate, requests a second; NULL: as recorded; may be infinite"),
@@ -45,10 +46,10 @@ const struct field run_info_fields[] = {
 	ROW(horizon_s, "--horizon, simulated s; NULL: until all is done"),
 	ROW(max_model_len, "--max-model-len, prompt and output tokens; NULL: no limit"),
 	ROW(too_long, "what becomes of longer requests: reject or truncate"),
-	ROW(too_long_rejected, "requests rejected for it"),
-	ROW(too_long_truncated, "requests whose output was cut for it"),
+	FOUND(too_long_rejected, "requests rejected for it"),
+	FOUND(too_long_truncated, "requests whose output was cut for it"),
 	ROW(queue_limit, "--queue-limit, requests in a queue at most; NULL: no limit"),
-	ROW(queue_full, "requests rejected for it"),
+	FOUND(queue_full, "requests rejected for it"),
 	ROW(timeout_s, "--timeout, s from the arrival; NULL: none"),
 	ROW(max_tokens, "--max-tokens: a number, model or output"),
 	ROW(kv_blocks, "KV blocks of an instance"),

@@ -1,5 +1,6 @@
 /*
- * run_info.h: every setting of a run, as the table `run` of the database stores it.
+ * run_info.h: every setting of a run, as the table `run` of the database stores it, and what was
+ * found in its trace (fields with `.found`), which tells no two settings apart.
  *
  * Nothing about threads, fast-forward or the wall clock is here: they change no result.
  */

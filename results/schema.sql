@@ -1,24 +1,26 @@
 -- The results database of omnibus: one SQLite file, any number of runs, written by any number of
--- processes at once. `sqlite3 FILE .schema` prints this text; README.md has queries to start from.
+-- processes at once. README.md has queries to start from. `sqlite3 FILE .schema` prints the statements
+-- below with the comments that stand within them.
 --
 -- A run appears in one transaction when it is complete; nothing is ever changed afterwards. To drop
 -- one with all its rows: PRAGMA foreign_keys = ON; DELETE FROM run WHERE id = 3;
---
--- Times in _ns are integer nanoseconds of simulated time from the first arrival, times in _s are
--- seconds, rates in _rps are a second. NULL: not known, not asked for, or it did not come to that.
 
 PRAGMA application_id = 1869442665; -- "omni"
-PRAGMA user_version = 2;            -- of this schema
+PRAGMA user_version = 3;            -- of this schema
 
--- One row a run: every setting, so that it can be repeated.
 CREATE TABLE run (
+	-- One row a run: every setting, so that it can be repeated.
+	-- In all tables: times in _ns are integer nanoseconds of simulated time from the first arrival,
+	-- times in _s are seconds, rates in _rps are a second. NULL: not known, not asked for, or it did
+	-- not come to that.
 	id INTEGER PRIMARY KEY,
 	policy TEXT,                 -- policy, shape or preset, as the user named it
 	given TEXT,                  -- parameters that were written, as written
 	params TEXT,                 -- all its parameters, k=v, canonical
 	executor TEXT,               -- where step times come from: fixed, predict, ...
 	executor_params TEXT,        -- all its parameters, k=v, canonical
-	notes TEXT,                  -- what must be said beside the numbers: oracle, roofline, ...
+	notes TEXT,                  -- what must be said beside the numbers: oracle, roofline,
+	                             -- closed-sessions, ...
 	model TEXT,
 	model_source TEXT,           -- built-in name or path of its config.json, as given
 	device TEXT,
@@ -86,9 +88,10 @@ CREATE TABLE run (
 	wall_s REAL                  -- time it took
 );
 
--- One row a run: what came out. a arrival, s first scheduled, f first token, c last token delivered,
--- n output tokens. Means and percentiles are over completed requests (TPOT: those with n > 1).
 CREATE TABLE metric (
+	-- One row a run: what came out. a arrival, s first scheduled, f first token, c last token
+	-- delivered, n output tokens. Means and percentiles are over completed requests (TPOT:
+	-- those with n > 1).
 	run_id INTEGER PRIMARY KEY REFERENCES run(id) ON DELETE CASCADE,
 	times TEXT,                  -- what the step times are: predicted, measured or fixed
 	requests INTEGER,            -- that arrived: completed + rejected + aborted + unfinished
@@ -124,9 +127,14 @@ CREATE TABLE metric (
 	batch_mean REAL,             -- requests in a step, mean over steps
 	bound TEXT,                  -- what refused the head of the queue for most of the time: seats, kv,
 	                             -- tokens, link; arrivals: nothing waited
-	saturated INTEGER,           -- 1: the backlog grows over the second half of the arrivals by more
-	                             -- than 5% of the offered rate
-	throughput_steady_rps REAL,  -- completed requests a second, ramp and drain cut
+	saturated INTEGER,           -- 1: over the second half of the arrival window, the slope of the
+	                             -- number of waiting requests (a straight line through its values
+	                             -- at arrivals) is above 5% of the offered rate; or more than 5% of
+	                             -- all requests still wait when the last one arrives; else 0. NULL
+	                             -- with fewer than 10 points, and where arrivals follow completions:
+	                             -- in a closed loop, and with closed-sessions in notes
+	throughput_steady_rps REAL,  -- completed requests a second from about the first tenth of the
+	                             -- arrival window to its end: no ramp, no drain
 	aborted INTEGER,             -- not done within --timeout of their arrival
 	recomputed_tok INTEGER,      -- tokens prefilled again after preemptions
 	devices INTEGER,             -- that all instances need together
@@ -136,8 +144,8 @@ CREATE TABLE metric (
 	prefix_hit_rate REAL         -- cached_tok / prompt tokens of requests admitted
 );
 
--- One row a request, unless the run was made with --requests none.
 CREATE TABLE request (
+	-- One row a request, unless the run was made with --requests none.
 	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	idx INTEGER NOT NULL,        -- row of the trace after selection, from 0
 	arrive_ns INTEGER NOT NULL,  -- a
@@ -157,16 +165,16 @@ CREATE TABLE request (
 	PRIMARY KEY (run_id, idx)
 ) WITHOUT ROWID;
 
--- Who sent the requests of a run, where its trace says so.
 CREATE TABLE client (
+	-- Who sent the requests of a run, where its trace says so.
 	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	id INTEGER NOT NULL,         -- as in request.client
 	name TEXT NOT NULL,
 	PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
--- The state of an instance, looked at now and then: a bounded number of rows a run.
 CREATE TABLE sample (
+	-- The state of an instance, looked at now and then: a bounded number of rows a run.
 	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	t_ns INTEGER NOT NULL,
 	instance INTEGER NOT NULL,
@@ -176,9 +184,9 @@ CREATE TABLE sample (
 );
 CREATE INDEX sample_time ON sample(run_id, instance, t_ns);
 
--- The steps of a run made with --steps, those of each batch in order. A run of decode steps of the
--- same requests is one row.
 CREATE TABLE step (
+	-- The steps of a run made with --steps, those of each batch in order. A run of decode steps
+	-- of the same requests is one row.
 	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	instance INTEGER NOT NULL,
 	batch INTEGER NOT NULL,      -- of a pipeline, from 0; 0 without one
@@ -195,8 +203,8 @@ CREATE TABLE step (
 CREATE INDEX step_start ON step(run_id, start_ns);
 CREATE INDEX step_end ON step(run_id, end_ns);
 
--- Log-linear histograms, the bins that are not empty. itl is always there.
 CREATE TABLE histogram (
+	-- Log-linear histograms, the bins that are not empty. itl is always there.
 	run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	metric TEXT NOT NULL,        -- itl, ttft, ...
 	low_ns REAL NOT NULL,        -- values from here
@@ -205,8 +213,8 @@ CREATE TABLE histogram (
 	PRIMARY KEY (run_id, metric, low_ns)
 ) WITHOUT ROWID;
 
--- The columns of `omnibus run -o csv` and `omnibus compare`.
 CREATE VIEW summary AS
+	-- The columns of `omnibus run -o csv` and `omnibus compare`, then some of run.
 SELECT
 	run_id, policy, params, times, model, device, requests, completed, rejected, unfinished,
 	offered_rps, throughput_rps, output_tps, goodput_rps, attainment,
@@ -217,13 +225,14 @@ SELECT
 	norm_latency_mean_s, queue_mean_s, queue_p99_s,
 	preemptions, steps, makespan_s, kv_util_mean, batch_mean, bound, saturated,
 	throughput_steady_rps, aborted, recomputed_tok, devices, given, percentiles, notes,
-	cached_tok, prefix_hit_rate
+	cached_tok, prefix_hit_rate, rate_rps, tp, pp, instances, block_tok, kv_blocks
 FROM run JOIN metric ON metric.run_id = run.id;
 
--- One row a stored request with its latencies, and whether it met each target of its run: 1 or 0,
--- NULL where the run has no such target. A value equal to its target meets it; one output token has
--- no TPOT and meets any; what was not completed meets none. `good`: it met all of them.
 CREATE VIEW request_latency AS
+	-- One row a stored request with its latencies, and whether it met each target of its run: 1
+	-- or 0, NULL where the run has no such target. A value equal to its target meets it; one
+	-- output token has no TPOT and meets any; what was not completed meets none. `good`: it met
+	-- all of them.
 SELECT
 	*,
 	CASE WHEN coalesce(ttft_met, tpot_met, e2e_met, maxgap_met) IS NOT NULL THEN
@@ -251,9 +260,9 @@ FROM (
 	FROM request JOIN run ON run.id = request.run_id
 );
 
--- One row a run: the share of its requests that met each target, and all of them together, counted
--- from the request rows. NULL: no such target, or no request rows.
 CREATE VIEW slo AS
+	-- One row a run: the share of its requests that met each target, and all of them together,
+	-- counted from the request rows. NULL: no such target, or no request rows.
 SELECT
 	run_id, policy, params,
 	slo_ttft_s, avg(ttft_met) AS ttft_attainment,
@@ -270,8 +279,9 @@ SELECT
 FROM run
 WHERE NOT EXISTS (SELECT 1 FROM request WHERE request.run_id = run.id);
 
--- Latency against offered rate: one curve for each policy and its parameters, model, device, trace.
 CREATE VIEW latency_curve AS
+	-- Latency against offered rate: one curve for each policy and its parameters, model,
+	-- device, trace.
 SELECT
 	policy, params, model, device, trace, rate_rps, offered_rps, run_id,
 	norm_latency_mean_s, ttft_p50_s, ttft_p99_s, tpot_p50_s, tpot_p99_s, e2e_p50_s, e2e_p99_s,

@@ -51,7 +51,7 @@ static int print_differences(FILE *out, const struct stored_run *runs, const voi
 	size_t n_shown = 1;
 
 	for (const struct field *f = run_info_fields; f->name; f++) {
-		if (in_table(f->name) || !differs(f, runs, n))
+		if (f->found || in_table(f->name) || !differs(f, runs, n))
 			continue;
 		CHECK(n_shown + 1 < sizeof shown / sizeof shown[0], "%zu settings", n_shown);
 		shown[n_shown] = *f;

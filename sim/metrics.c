@@ -151,7 +151,10 @@ static int64_t saturated(const struct metrics *m, double offered_rps)
 	return c1 > 0.05 * offered_rps || y[n - 1] > 0.05 * (double)m->requests;
 }
 
-/* Completions between the first tenth of the arrival window and its end: no ramp, no drain. */
+/*
+ * Completions from about the first tenth of the arrival window to its end, no ramp and no drain:
+ * between the points that are kept next to both.
+ */
 static double steady_rps(const struct metrics *m)
 {
 	int64_t from_ns = m->first_arrive_ns + (m->last_arrive_ns - m->first_arrive_ns) / 10;

@@ -108,6 +108,34 @@ static void test_md_shows_what_differs(void **state)
 	testing_run_free(&o);
 }
 
+/* What was found in a run is no setting: two that differ in nothing else do not differ. */
+static void test_findings_are_no_settings(void **state)
+{
+	const char *path = testing_path("found.db");
+	struct run_output o;
+
+	(void)state;
+	for (int64_t i = 0; i < 2; i++) {
+		struct run_info info;
+		struct summary sum;
+		struct err e;
+		struct store *s = store_open(path, &e);
+
+		fields_clear(summary_fields, &sum);
+		fields_clear(run_info_fields, &info);
+		info.skipped_zero = info.clamped_zero = info.skipped_zero_prompt = i;
+		info.left_out = info.trace_rows = info.session_count = i;
+		info.overlapping_turns = info.unknown_parents = i;
+		info.too_long_rejected = info.too_long_truncated = info.queue_full = i;
+		assert_fine(store_commit(s, &info, &sum, "", 0, &e), e);
+		store_close(s);
+	}
+	o = testing_run("compare --db %s", path);
+	assert_i64(o.code, 0);
+	assert_null(strstr(o.out, "differ"));
+	testing_run_free(&o);
+}
+
 static void test_unknown_runs(void **state)
 {
 	const char *path = two_runs("unknown.db");
@@ -270,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_csv),
 		cmocka_unit_test(test_chosen_runs),
 		cmocka_unit_test(test_md_shows_what_differs),
+		cmocka_unit_test(test_findings_are_no_settings),
 		cmocka_unit_test(test_unknown_runs),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_reads_only),

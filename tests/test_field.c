@@ -156,6 +156,28 @@ static void test_longest_text(void **state)
 	}
 }
 
+/* One that is usually 0 is there where it is not 0 in some row; a NULL is as good as 0. */
+static void test_sparse_zero(void **state)
+{
+	static const struct field fields[] = {
+		FIELD(struct thing, real, .md = true),
+		FIELD(struct thing, whole, .md = true, .sparse_zero = true),
+		{.name = NULL},
+	};
+	static const struct thing zero = {.real = 1}, null = {.whole = FIELD_NULL_INT, .real = 2},
+				  some = {.whole = 8, .real = 3};
+	const void *rows[] = {&zero, &null, &some};
+	char *text = printed(FORMAT_MD, fields, rows, 2);
+
+	(void)state;
+	assert_string_equal(text, "| real |\n| ---: |\n|    1 |\n|    2 |\n");
+	free(text);
+	text = printed(FORMAT_MD, fields, rows, 3);
+	assert_string_equal(text, "| real | whole |\n| ---: | ----: |\n|    1 |     0 |\n"
+				  "|    2 |     - |\n|    3 |     8 |\n");
+	free(text);
+}
+
 static void test_a_full_disk_is_an_error(void **state)
 {
 	FILE *out = fopen("/dev/full", "w");
@@ -241,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_jsonl),
 		cmocka_unit_test(test_md),
 		cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_sparse_zero),
 		cmocka_unit_test(test_a_full_text_has_no_nul),
 		cmocka_unit_test(test_longest_text),
 		cmocka_unit_test(test_a_full_disk_is_an_error),

@@ -302,6 +302,31 @@ static void test_names(void **state)
 	testing_run_free(&o);
 }
 
+/*
+ * Three requests 2 ms apart find one seat for 10 ms and a queue of one, which turns the third away;
+ * those a second apart are served. What was turned away names no curve: it is one over its rates.
+ */
+static void test_findings_name_nothing(void **state)
+{
+	const char *path = testing_path("found.db");
+	const char *trace = testing_file("three.csv", "arrive_s,prompt_tok,output_tok\n"
+						      "0,10,1\n0.001,10,1\n0.002,10,1\n");
+	char args[1200];
+	struct run_output o;
+
+	(void)state;
+	snprintf(args, sizeof args,
+		 "%s " FAST "-p paged:max_seqs=1 --queue-limit 1 --rate 1,500 --db %s", trace,
+		 path);
+	o = run_well(args);
+	testing_run_free(&o);
+	assert_query(path, "SELECT queue_full FROM run", "0;1");
+	o = testing_run("plot latency-rate --db %s --format tsv", path);
+	assert_non_null(strstr(o.out, "ttft_mean_s\tpaged:max_seqs=1\t1\t"));
+	assert_non_null(strstr(o.out, "ttft_mean_s\tpaged:max_seqs=1\t2\t"));
+	testing_run_free(&o);
+}
+
 static void assert_name(const char *name, size_t max, const char *want)
 {
 	char *got = gnuplot_name(name, max);
@@ -524,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_findings_name_nothing),
 		cmocka_unit_test(test_cut_names),
 		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_names_are_text),

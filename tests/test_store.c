@@ -226,7 +226,20 @@ static void test_schema_agrees_with_the_fields(void **state)
 	check_columns(path, "run", "id|INTEGER", run_info_fields, NULL,
 		      ";started|TEXT;wall_s|REAL");
 	check_columns(path, "metric", "run_id|INTEGER", summary_fields, run_info_fields, "");
-	check_columns(path, "summary", "", summary_fields, NULL, "");
+	check_columns(path, "summary", "", summary_fields, NULL,
+		      ";rate_rps|REAL;tp|INTEGER;pp|INTEGER;instances|INTEGER;block_tok|INTEGER;"
+		      "kv_blocks|INTEGER");
+	/* what sqlite3 prints of it says what units are, what a row is and what a NULL is */
+	assert_query(path,
+		     "SELECT count(*), sum(sql LIKE '%-- One row a run%'), "
+		     "sum(sql LIKE '%times in _s are seconds%NULL: not known%') "
+		     "FROM sqlite_schema WHERE name IN ('run', 'metric')",
+		     "2|2|1");
+	assert_query(path,
+		     "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+		     "AND name NOT LIKE 'sqlite%' AND sql NOT LIKE '%(%' || char(10, 9) || '-- %' "
+		     "AND sql NOT LIKE '% AS' || char(10, 9) || '-- %'",
+		     "");
 	/* and it is opened again as ours: the ids in schema.sql and db.h are the same */
 	s = store_open(path, &e);
 	assert_non_null(s);
