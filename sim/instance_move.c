@@ -18,10 +18,13 @@ void instance_admit(struct instance *in, int64_t now_ns)
 
 void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kind)
 {
+	int64_t computed_tok = j->done_tok;
+
 	in->preempted = in->moved_requests = true;
 	if (j->state == JOB_DECODING) {
 		heap_remove(&in->b.due, j);
 		decoding_leave(in, j);
+		computed_tok = j->req.prompt_tok + j->gen_tok;
 	} else {
 		in->b.n_partial--;
 	}
@@ -38,6 +41,8 @@ void instance_evict(struct instance *in, struct job *j, enum plan_evict_kind kin
 	}
 	j->blocks = 0;
 	j->reserved = false;
+	if (computed_tok > j->redo_tok)
+		j->redo_tok = computed_tok;
 	j->done_tok = 0;
 	j->seq_tok = j->req.prompt_tok + j->gen_tok;
 	queue_push_front(&in->waiting, j);

@@ -34,6 +34,7 @@ struct job {
 	int64_t join_clock; /* decode clock of the instance when it joined */
 	int64_t seq_tok;    /* tokens to prefill: P, or P + g after a recomputation */
 	int64_t done_tok;   /* of them, prefilled so far */
+	int64_t redo_tok;   /* of them, computed before a recomputation: what is done again */
 	int64_t pad_tok;    /* padding of its prompt in a static batch */
 	int64_t blocks; /* held in the pool, or in host memory; while growing: see job_blocks() */
 	int64_t extra_tok; /* slots reserved beyond the (padded) prompt, when reserved */

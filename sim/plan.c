@@ -188,6 +188,11 @@ enum plan_result plan_admit(struct plan *p, const struct request *r, int64_t res
 	return PLAN_OK;
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void add_prefill(struct single *s, struct job *j, int64_t n_tok)
 {
 	if (s->n_prefill == s->room) {
@@ -225,8 +230,8 @@ enum plan_result plan_add(struct plan *p, const struct request *r, int64_t n_tok
 	}
 	add_prefill(&in->b.single, j, n_tok);
 	p->prompt_tok += n_tok;
-	if (j->preemptions > 0)
-		in->stats.recomputed_tok += n_tok;
+	if (j->redo_tok > j->done_tok)
+		in->stats.recomputed_tok += smaller(n_tok, j->redo_tok - j->done_tok);
 	return PLAN_OK;
 }
 

@@ -166,9 +166,9 @@ struct ref_seen {
 struct ref_run {
 	struct ref_outcome *outcome; /* one a request */
 	size_t n;
-	int64_t steps, started; /* that ended; that started */
-	int64_t recomputed_tok; /* prompt tokens computed for requests preempted by recompute before
-				 */
+	int64_t steps, started;	    /* that ended; that started */
+	int64_t recomputed_tok;	    /* tokens prefilled that were prefilled or delivered before
+				     */
 	int64_t preemptions, swaps; /* the latter are among the former */
 	struct ref_seen seen;
 	int64_t makespan_ns; /* last completion - first arrival; 0 without a completion */

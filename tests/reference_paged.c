@@ -41,9 +41,10 @@ static void preempt(struct sim *s, struct batch *b, int64_t r)
 		b->moved_blocks += j->blocks;
 		ref_insert_by_admission(s, &b->swapped, r);
 	} else {
+		j->redo = ref_max(j->redo,
+				  j->prefilled == j->seq ? j->prompt + j->got : j->prefilled);
 		j->seq = j->prompt + j->got;
 		j->prefilled = 0;
-		j->recomputed = true;
 		j->place = -1;
 		ref_queue_preempted(s, in, r);
 	}

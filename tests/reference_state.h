@@ -36,7 +36,8 @@ struct job {
 	int64_t rank;
 	bool in_front; /* of the waiting queue, since it was preempted */
 	bool late;     /* waiting, async: the next plan does not see it */
-	bool recomputed, rejected, arrived, done;
+	int64_t redo;  /* tokens prefilled or delivered before it was preempted by recompute */
+	bool rejected, arrived, done;
 	bool admitted; /* once */
 	bool doomed;   /* to be aborted at the next boundary */
 	bool aborted;

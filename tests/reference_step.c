@@ -263,8 +263,8 @@ static bool goes_on(struct sim *s, struct batch *b, int64_t i)
 	bool token = j->decodes;
 
 	if (j->add > 0) {
+		s->out->recomputed_tok += ref_max(0, ref_min(j->add, j->redo - j->prefilled));
 		j->prefilled += j->add;
-		s->out->recomputed_tok += j->recomputed ? j->add : 0;
 		token = j->prefilled == j->seq;
 	}
 	j->add = 0;

@@ -157,7 +157,9 @@ static const char *run_steps(const char *name, const char *args)
 	struct run_output o;
 
 	unlink(path);
-	snprintf(all, sizeof all, "%s --steps --db %s", args, path);
+	int n = snprintf(all, sizeof all, "%s --steps --db %s", args, path);
+
+	assert_true(n > 0 && (size_t)n < sizeof all);
 	o = run_well(all);
 	testing_run_free(&o);
 	return path;

@@ -239,6 +239,18 @@ static uint64_t hash_word(uint64_t hash, int64_t word)
 	return hash ^ (hash >> 32);
 }
 
+/* What only some traces have. */
+static uint64_t hash_more(uint64_t hash, const struct trace_row *row)
+{
+	hash = hash_word(hash_word(hash, row->max_tok), row->priority);
+	hash = hash_word(hash_word(hash, row->client), row->session);
+	if (row->session > 0)
+		hash = hash_word(hash, row->think_ns);
+	for (int64_t i = 0; i < row->n_hash_ids; i++)
+		hash = hash_word(hash, (int64_t)row->hash_ids[i]);
+	return hash;
+}
+
 static int no_rows(const struct trace *t, struct err *e)
 {
 	const struct trace_counts *c = &t->counts;
@@ -269,6 +281,9 @@ int trace_next(struct trace *t, struct trace_row *row, struct err *e)
 	row->arrive_ns -= t->base_ns;
 	c->hash = hash_word(hash_word(hash_word(c->hash, row->arrive_ns), row->prompt_tok),
 			    row->output_tok);
+	if (row->max_tok > 0 || row->client > 0 || row->session > 0 || row->priority != 0 ||
+	    row->n_hash_ids > 0)
+		c->hash = hash_more(c->hash, row);
 	turns_add(&t->turns, row);
 	count(t);
 	if (place(t, row, e))

@@ -92,7 +92,9 @@ struct trace_counts {
 	int64_t unknown_parents; /* rows read whose parent is not in the file before them */
 	int64_t restarts;	 /* times at which the clock of the file began anew */
 	int64_t unusable_ids;	 /* rows read whose hash ids stand for no block of a fixed length */
-	uint64_t hash; /* FNV-1a, by 64-bit words (arrival before scaling, prompt, output), mixed */
+	/* FNV-1a, by 64-bit words, mixed: arrival before scaling, prompt, output; where a row has
+	 * them its limit, priority, client, session, think time and hash ids too. */
+	uint64_t hash;
 };
 
 struct trace;
