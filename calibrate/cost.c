@@ -16,11 +16,13 @@ struct cost {
 	struct gemm
 		experts[2]; /* all of a layer in one grouped kernel; weight_ns is of one expert */
 	int n_experts;
-	double expert_count, log_miss;	  /* log(1 - active / experts): a token misses an expert */
-	double attend_ns;		  /* constant of the attention kernels of all layers */
-	double ctx_ns;			  /* decode attention, a token of context */
-	double pair_ns;			  /* prefill attention, a (query, key) pair */
-	double window_ns, window_pair_ns; /* the same in the layers with a window, within it */
+	double expert_count, log_miss; /* log(1 - active / experts): a token misses an expert */
+	double attend_ns;	       /* constant of the attention kernels of all layers */
+	double ctx_ns;		       /* decode attention, a token of context */
+	double pair_ns;		       /* prefill attention, a (query, key) pair */
+	double read_ns;		       /* KV of a token that prefill attention finds and reads */
+	/* the same in the layers with a window, within it */
+	double window_ns, window_pair_ns, window_read_ns;
 	int64_t graph;
 };
 
@@ -56,6 +58,21 @@ static double linear_ns(const struct cost *c, int64_t tok)
 	return ns;
 }
 
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Attention of the prompts: their arithmetic, or the context before them, read once a sequence. */
+static double prompts_ns(const struct cost *c, const struct step *s)
+{
+	double compute_ns =
+		c->attend_ns + c->pair_ns * s->prefill_pairs + c->window_pair_ns * s->window_pairs;
+	double memory_ns = c->attend_ns + c->read_ns * (double)s->prefill_prior +
+			   c->window_read_ns * (double)s->window_prior;
+	return larger(compute_ns, memory_ns);
+}
+
 /* All of a step but the context of its decodes. */
 static double base_ns(const struct cost *c, const struct step *s)
 {
@@ -72,8 +89,7 @@ static double base_ns(const struct cost *c, const struct step *s)
 	if (s->decode_seq > 0)
 		ns += c->attend_ns;
 	if (s->prefill_tok > 0)
-		ns += c->attend_ns + c->pair_ns * s->prefill_pairs +
-		      c->window_pair_ns * s->window_pairs;
+		ns += prompts_ns(c, s);
 	return ns;
 }
 
@@ -220,11 +236,6 @@ static void set_sends(struct build *b, int64_t pp)
 		(double)(pp - 1) * (double)(b->m->hidden * b->m->dtype_bytes) / bytes_s * 1e9;
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 static void set_attention(const struct build *b, int64_t kv_bits)
 {
 	const struct model *m = b->m;
@@ -241,10 +252,11 @@ static void set_attention(const struct build *b, int64_t kv_bits)
 	struct model_kv kv;
 	model_kv(m, b->tp, 1, kv_bits, &kv);
 	b->c->attend_ns = layers * b->d->gemm_t0_ns;
-	b->c->ctx_ns = larger((double)kv.full_bytes / bytes_s * 1e9,
-			      full_layers * 2 * heads * decode / flops_s * 1e9);
-	b->c->window_ns = larger((double)kv.window_bytes / bytes_s * 1e9,
-				 window_layers * 2 * heads * decode / flops_s * 1e9);
+	b->c->read_ns = (double)kv.full_bytes / bytes_s * 1e9;
+	b->c->window_read_ns = (double)kv.window_bytes / bytes_s * 1e9;
+	b->c->ctx_ns = larger(b->c->read_ns, full_layers * 2 * heads * decode / flops_s * 1e9);
+	b->c->window_ns =
+		larger(b->c->window_read_ns, window_layers * 2 * heads * decode / flops_s * 1e9);
 	b->c->pair_ns = full_layers * 2 * heads * prefill / flops_s * 1e9;
 	b->c->window_pair_ns = window_layers * 2 * heads * prefill / flops_s * 1e9;
 }

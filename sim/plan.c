@@ -303,6 +303,12 @@ static double window_pairs(double window, double prior, double q)
 	return below * (prior + (below + 1) / 2) + (q - below) * window;
 }
 
+static void add_window(struct step *step, int64_t window_tok, int64_t prior_tok, int64_t q)
+{
+	step->window_pairs += window_pairs((double)window_tok, (double)prior_tok, (double)q);
+	step->window_prior += prior_tok < window_tok ? prior_tok : window_tok;
+}
+
 static int64_t longest_prefill(const struct single *s)
 {
 	int64_t longest = 0;
@@ -325,9 +331,9 @@ static void describe(const struct instance *in, struct step *step)
 
 		step->prefill_tok += q;
 		step->prefill_pairs += (double)q * ((double)j->done_tok + (double)(q + 1) / 2);
+		step->prefill_prior += j->done_tok;
 		if (in->kv.window_tok > 0)
-			step->window_pairs += window_pairs((double)in->kv.window_tok,
-							   (double)j->done_tok, (double)q);
+			add_window(step, in->kv.window_tok, j->done_tok, q);
 		step->prefill_done_seq += j->done_tok + s->prefill_tok[i] == j->seq_tok;
 	}
 	if (s->decodes) {

@@ -24,6 +24,11 @@ struct step {
 	 */
 	int64_t window_ctx;
 	double window_pairs;
+	/*
+	 * What those prompts find in the cache and read: the sum over sequences of `prior`, and of
+	 * min(prior, W) where some layers have a window.
+	 */
+	int64_t prefill_prior, window_prior;
 };
 
 #endif

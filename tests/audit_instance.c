@@ -174,6 +174,7 @@ static void check_single(const struct instance *in)
 {
 	const struct single *s = &in->b.single;
 	int64_t tok = 0, computed = 0, pairs2 = 0, whole = 0, longest = 0;
+	int64_t window = in->kv.window_tok, window_pairs2 = 0, prior = 0, window_prior = 0;
 
 	for (int64_t i = 0; i < s->n_prefill; i++)
 		longest = s->prefill_tok[i] > longest ? s->prefill_tok[i] : longest;
@@ -185,13 +186,22 @@ static void check_single(const struct instance *in)
 		tok += s->prefill_tok[i];
 		computed += q;
 		whole += j->done_tok + s->prefill_tok[i] == j->seq_tok;
-		for (int64_t k = 1; k <= q; k++) /* token k attends to all before and itself */
-			pairs2 += 2 * (j->done_tok + k);
+		prior += j->done_tok;
+		window_prior += j->done_tok < window ? j->done_tok : window;
+		for (int64_t k = 1; k <= q; k++) { /* token k attends to all before and itself */
+			int64_t keys = j->done_tok + k;
+
+			pairs2 += 2 * keys;
+			window_pairs2 += 2 * (keys < window ? keys : window);
+		}
 	}
 	EQUAL(s->step.prefill_tok, computed);
 	EQUAL(s->step.prefill_seq, s->n_prefill);
 	EQUAL(s->step.prefill_done_seq, whole);
 	EQUAL((int64_t)(2 * s->step.prefill_pairs), pairs2);
+	EQUAL((int64_t)(2 * s->step.window_pairs), window_pairs2);
+	EQUAL(s->step.prefill_prior, prior);
+	EQUAL(s->step.window_prior, window_prior);
 	EQUAL(s->step.decode_seq, s->decodes ? in->b.decode_b : 0);
 	EQUAL(s->step.decode_ctx, s->decodes ? in->b.decode_ctx : 0);
 	AT_MOST(tok + (s->decodes ? in->b.n_decoding : 0), in->step_tok);

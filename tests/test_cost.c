@@ -111,6 +111,45 @@ static void above_floor(const struct pair *p)
 	assert_true(step_ns(p->x, prompt(8192)) > flops_ns);
 }
 
+/*
+ * No step is faster than reading once, at the peak, the KV of all contexts, and the weights: of a
+ * mixture of experts those of one token, without the head where nothing is sampled.
+ */
+static void above_all_bytes(const struct pair *p)
+{
+	gsl_rng *r = rng_new(11, p->m->name);
+	struct model_kv kv;
+	model_kv(p->m, p->tp, 1, 16, &kv);
+	double head = (double)(p->m->vocab * p->m->hidden * p->m->dtype_bytes) / (double)p->tp;
+	for (int i = 0; i < 100; i++) {
+		bool decodes = gsl_rng_uniform_int(r, 2);
+		double window = (double)p->m->window_tok;
+		int64_t ctx = 1 + (int64_t)gsl_rng_uniform_int(r, 200000);
+		int64_t prior = (int64_t)gsl_rng_uniform_int(r, 200000);
+		int64_t q = 1 + (int64_t)gsl_rng_uniform_int(r, i % 2 ? 4 : 2000);
+		struct step s = {.prefill_tok = q, .prefill_seq = 1, .prefill_prior = prior};
+		s.prefill_pairs = (double)q * ((double)prior + (double)(q + 1) / 2);
+		s.window_prior = (int64_t)fmin((double)prior, window);
+		s.window_pairs = (double)q * (double)s.window_prior; /* fewer than there are */
+		s.decode_seq = decodes;
+		s.decode_ctx = decodes ? ctx : 0;
+		s.window_ctx = (int64_t)fmin((double)s.decode_ctx, window);
+		double bytes = (double)model_streamed_token_bytes(p->m, p->tp);
+		bytes += (double)kv.full_bytes * (double)(prior + s.decode_ctx);
+		bytes += (double)kv.window_bytes * (double)(s.window_prior + s.window_ctx);
+		if (!decodes)
+			bytes -= head;
+		assert_true(step_ns(p->x, s) > bytes / p->d->peak_bytes_s * 1e9);
+	}
+	gsl_rng_free(r);
+}
+
+static void test_no_step_reads_faster_than_the_memory(void **state)
+{
+	(void)state;
+	for_all(above_all_bytes);
+}
+
 static void test_nothing_is_below_the_roofline(void **state)
 {
 	(void)state;
@@ -127,6 +166,8 @@ static struct step random_step(gsl_rng *r)
 	s.decode_ctx = s.decode_seq * (int64_t)gsl_rng_uniform_int(r, 5000);
 	s.window_ctx = s.decode_ctx / 3;
 	s.window_pairs = s.prefill_pairs / 2;
+	s.prefill_prior = s.prefill_seq * (int64_t)gsl_rng_uniform_int(r, 50000);
+	s.window_prior = s.prefill_prior / 4;
 	return s;
 }
 
@@ -135,9 +176,9 @@ static void monotone(const struct pair *p)
 {
 	gsl_rng *r = rng_new(7, p->m->name);
 	for (int i = 0; i < 200; i++) {
-		struct step s = random_step(r), more[7];
+		struct step s = random_step(r), more[9];
 		double cost = step_ns(p->x, s);
-		for (int k = 0; k < 7; k++)
+		for (int k = 0; k < 9; k++)
 			more[k] = s;
 		more[0].prefill_tok++;
 		more[1].decode_seq++;
@@ -146,7 +187,9 @@ static void monotone(const struct pair *p)
 		more[4].prefill_done_seq++;
 		more[5].window_ctx++;
 		more[6].window_pairs += 0.5;
-		for (int k = 0; k < 7; k++)
+		more[7].prefill_prior++;
+		more[8].window_prior++;
+		for (int k = 0; k < 9; k++)
 			assert_true(step_ns(p->x, more[k]) >= cost);
 	}
 	gsl_rng_free(r);
@@ -202,6 +245,44 @@ static void test_a_prefill_step_by_hand(void **state)
 			      .prefill_pairs = 1024.0 * (2 * 2048 + 2049)};
 	double sum = step_ns(x, first) + step_ns(x, second);
 	assert_near(sum, want + 32 * 5 * 4100, 1e-9 * want);
+	executor_free(x);
+}
+
+/*
+ * After 130,992 cached tokens one is computed: arithmetic would be done in 0.14 ms, reading 130,992
+ * x 131,072 bytes at 0.9 x 4.8 TB/s takes 3.97. Linear layers and the head are those of one decode,
+ * so the whole step costs what decoding in that context does. At 2000 tokens arithmetic is longer,
+ * and context costs nothing beside it.
+ */
+static void test_a_cached_prompt_by_hand(void **state)
+{
+	(void)state;
+	struct executor *x = predict("llama-3.1-8b", "h200", 1);
+	struct step one = {.prefill_tok = 1,
+			   .prefill_seq = 1,
+			   .prefill_done_seq = 1,
+			   .prefill_pairs = 130993,
+			   .prefill_prior = 130992};
+	double read = 130992.0 * 131072 / 4320, got = step_ns(x, one);
+	assert_near(got, decode_ms(x, 1) * 1e6 + read, 1);
+	assert_true(got > 6.7e6);
+	struct step many = prompt(2000);
+	many.prefill_pairs += 2000.0 * 130992;
+	double compute = step_ns(x, many);
+	many.prefill_prior = 130992;
+	assert_true(step_ns(x, many) == compute);
+	executor_free(x);
+	/* MLA: 70,272 bytes a token on each of 8 devices; a window: 128 of so many, in 12 layers */
+	x = predict("deepseek-v3", "h200", 8);
+	struct step none = one;
+	none.prefill_pairs = none.prefill_prior = 0;
+	read = 130992.0 * 70272 / 4320;
+	assert_near(step_ns(x, one) - step_ns(x, none), read, 1e-6 * read);
+	executor_free(x);
+	x = predict("gpt-oss-20b", "h200", 1);
+	one.window_pairs = one.window_prior = 128;
+	read = 131120.0 * 24576 / 4320;
+	assert_near(step_ns(x, one) - step_ns(x, none), read, 1e-6 * read);
 	executor_free(x);
 }
 
@@ -413,9 +494,11 @@ int main(void)
 		cmocka_unit_test(test_decode_floors),
 		cmocka_unit_test(test_a_decode_step_is_affine_to_the_bit),
 		cmocka_unit_test(test_nothing_is_below_the_roofline),
+		cmocka_unit_test(test_no_step_reads_faster_than_the_memory),
 		cmocka_unit_test(test_more_never_costs_less),
 		cmocka_unit_test(test_a_decode_step_by_hand),
 		cmocka_unit_test(test_a_prefill_step_by_hand),
+		cmocka_unit_test(test_a_cached_prompt_by_hand),
 		cmocka_unit_test(test_tensor_parallelism),
 		cmocka_unit_test(test_experts_read),
 		cmocka_unit_test(test_latent_attention),
