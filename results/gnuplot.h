@@ -16,7 +16,10 @@ enum picture { PICTURE_SVG, PICTURE_PDF, PICTURE_PNG };
 /* What gnuplot is told. -1: the stream failed. */
 int gnuplot_script(FILE *out, const struct figure *f, enum picture kind);
 
-/* Draws into a stream. -1 and a sentence: gnuplot is not here, or what it complained of. */
+/*
+ * Draws into a stream; the same figure gives the same bytes. -1 and a sentence: gnuplot is not
+ * here, what it complained of, that its picture has no end, or that the stream failed.
+ */
 int gnuplot_draw(FILE *out, const struct figure *f, enum picture kind, struct err *e);
 
 /* A name of at most `max` characters, its middle left out where it is longer; bytes that are no

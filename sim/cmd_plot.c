@@ -39,6 +39,14 @@ static int find_kind(struct plot_options *o, const char *name, struct err *e)
 	return i < 0 ? -1 : 0;
 }
 
+/* More would not stand above any picture, and is no slip to be passed over. */
+static int check_title(const struct plot_options *o, struct err *e)
+{
+	size_t n = o->title ? strlen(o->title) : 0, max = sizeof((struct figure *)NULL)->title - 1;
+
+	return n <= max ? 0 : err_set(e, "--title has %zu bytes; %zu is the most", n, max);
+}
+
 /* From --format, else from how the file is called. */
 static int find_format(struct plot_options *o, struct err *e)
 {
@@ -54,7 +62,7 @@ static int find_format(struct plot_options *o, struct err *e)
 			      N_FORMATS, e);
 	if (o->format < 0)
 		return -1;
-	if (o->format != FORMAT_TSV && !o->output)
+	if (o->format != FORMAT_TSV && (!o->output || !strcmp(o->output, "-")))
 		return err_set(e, "-o FILE is missing: a picture is not for the standard output");
 	return 0;
 }
@@ -65,7 +73,7 @@ static int check(struct plot_options *o, const char *kind, struct err *e)
 	static const char *const scales[] = {"auto", "linear", "log"};
 	int stat, scale;
 
-	if (find_kind(o, kind, e))
+	if (find_kind(o, kind, e) || check_title(o, e))
 		return -1;
 	if (!o->db)
 		return err_set(e, "--db FILE is missing: the results database to read");
@@ -74,7 +82,9 @@ static int check(struct plot_options *o, const char *kind, struct err *e)
 		return -1;
 	o->want.stat = (enum plot_stat)stat;
 	o->scale = (enum figure_scale)scale;
-	return find_format(o, e);
+	if (find_format(o, e))
+		return -1;
+	return o->output ? outfile_check(o->output, o->db, e) : 0;
 }
 
 static int parse(struct plot_options *o, int argc, char **argv, struct err *e)
@@ -121,7 +131,8 @@ static int parse(struct plot_options *o, int argc, char **argv, struct err *e)
 		 .kind = OPTION_TEXT,
 		 .value = &o->title,
 		 .arg = "TEXT",
-		 .help = "above the picture, may be empty [what the runs have in common]"},
+		 .help = "above the picture, at most 255 bytes, may be empty [what the runs have "
+			 "in common]"},
 		{.name = NULL},
 	};
 	char about[1024];

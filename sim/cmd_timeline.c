@@ -69,7 +69,7 @@ int cmd_timeline(int argc, char **argv)
 	if (first > 0 && !parse_int(argv[first], "the id of a run", 1, INT64_MAX, &run_id, &e)) {
 		if (!db)
 			err_set(&e, "--db FILE is missing: the results database to read");
-		else
+		else if (!output || !outfile_check(output, db, &e))
 			code = write_timeline(db, run_id, output, &e) ? EXIT_FAILED : 0;
 	}
 	if (code)

@@ -14,6 +14,24 @@ int cmd_trace_fail(const struct err *e, int code)
 	return code;
 }
 
+int cmd_trace_check_output(const char *path, const char *source, struct err *e)
+{
+	static const char key[] = ",lengths=";
+	const char *at = strstr(source, key);
+	int result;
+	if (!path)
+		return 0;
+	if (strncmp(source, "synth:", 6) != 0)
+		return outfile_check(path, source, e);
+	if (!at)
+		return 0;
+	char *lengths = xstrdup(at + strlen(key));
+	lengths[strcspn(lengths, ",")] = '\0';
+	result = outfile_check(path, lengths, e);
+	free(lengths);
+	return result;
+}
+
 struct info {
 	struct trace_select in;
 	const char *format_name;
@@ -160,6 +178,9 @@ static int parse_fit(struct fit *o, int argc, char **argv, struct err *e)
 	int first = options_parse(&usage, argc, argv, e);
 	if (first > 0 && !o->path)
 		return err_set(e, "trace fit: -O FILE is missing: the quantiles need a file");
+	if (first > 0 && !strcmp(o->path, "-"))
+		return err_set(e, "trace fit: -O -: the quantiles need a file, which the generator "
+				  "printed on standard output names");
 	return first;
 }
 
@@ -204,7 +225,7 @@ static int cmd_fit(int argc, char **argv)
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	spec.source = argv[first];
 	spec.lengths_will_do = true;
-	if (trace_check(&spec, &e))
+	if (trace_check(&spec, &e) || cmd_trace_check_output(o.path, spec.source, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	if (measure_trace(&spec, 16, 0, &m, &e))
 		return cmd_trace_fail(&e, EXIT_FAILED);

@@ -41,7 +41,7 @@ static int copy_trace(const struct trace_spec *spec, const struct writer_ops *fo
 	struct err e;
 	struct outfile out;
 	struct writer w;
-	if (trace_check(spec, &e))
+	if (trace_check(spec, &e) || cmd_trace_check_output(path, spec->source, &e))
 		return cmd_trace_fail(&e, EXIT_USAGE);
 	struct trace *t = trace_open(spec, &e);
 	if (!t)

@@ -476,6 +476,84 @@ static void test_without_gnuplot(void **state)
 	assert_i64(system(command), 0);
 }
 
+/* A gnuplot that reports success: the picture counts, and the one that was there stays. */
+static void test_a_cut_picture(void **state)
+{
+	static const char *const scripts[] = {
+		"#!/bin/sh\nexit 0\n",
+		"#!/bin/sh\necho '<svg>half'\n",
+		"#!/bin/sh\necho '</svg> and more'\n",
+	};
+	const char *path = two_requests_db("cut.db", "-p paged"), *folder = testing_path("cut-bin");
+	char command[4096], fake[1200];
+
+	(void)state;
+	assert_i64(mkdir(folder, 0700), 0);
+	snprintf(fake, sizeof fake, "%s/gnuplot", folder);
+	for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+		const char *svg = testing_file("cut.svg", "old\n");
+
+		write_text(fake, scripts[i]);
+		assert_i64(chmod(fake, 0700), 0);
+		snprintf(command, sizeof command,
+			 "PATH=%s %s plot cdf --db %s -o %s 2>&1 | /bin/grep -q 'has no end'",
+			 folder, run_program, path, svg);
+		assert_i64(system(command), 0);
+		snprintf(command, sizeof command, "ls %s.* 2>/dev/null", svg);
+		assert_true(system(command) != 0);
+		assert_starts(svg, "old\n");
+	}
+	write_text(fake, "#!/bin/sh\necho 'a whole </svg>'\n");
+	snprintf(command, sizeof command, "PATH=%s %s plot cdf --db %s -o %s", folder, run_program,
+		 path, testing_path("whole.svg"));
+	assert_i64(system(command), 0);
+	if (access("/dev/full", W_OK) == 0) {
+		snprintf(command, sizeof command,
+			 "PATH=%s %s plot cdf --db %s -o /dev/full --format svg 2>&1 | /bin/grep "
+			 "-q 'No space left'",
+			 folder, run_program, path);
+		assert_i64(system(command), 0);
+	}
+}
+
+/* Drawn twice it is the same file, a second later too. */
+static void test_same_bytes(void **state)
+{
+	static const char *const forms[] = {"svg", "pdf", "png"};
+	const char *path;
+	char command[4096];
+
+	(void)state;
+	need_gnuplot();
+	path = two_requests_db("bytes.db", "-p paged");
+	for (size_t i = 0; i < 3; i++) {
+		const char *form = forms[i];
+
+		snprintf(command, sizeof command,
+			 "%s plot cdf --db %s -o %s.1.%s && %s && %s plot cdf --db %s -o %s.2.%s "
+			 "&& cmp %s.1.%s %s.2.%s",
+			 run_program, path, path, form, i == 1 ? "sleep 1" : "true", run_program,
+			 path, path, form, path, form, path, form);
+		assert_i64(system(command), 0);
+	}
+}
+
+/* As long as it may be, and a byte longer; a title is never cut in silence. */
+static void test_title(void **state)
+{
+	const char *path = two_requests_db("title.db", "-p paged");
+	char args[2048], title[257];
+
+	(void)state;
+	memset(title, 'x', 256);
+	title[256] = '\0';
+	snprintf(args, sizeof args, "cdf --db %s --format tsv --title %s", path, title);
+	assert_fails(2, "--title has 256 bytes; 255 is the most", args);
+	snprintf(args, sizeof args, "cdf --db %s --format tsv --title %s >/dev/null", path,
+		 title + 1);
+	assert_fails(0, "", args);
+}
+
 static void test_usage(void **state)
 {
 	const char *path = two_requests_db("usage.db", "-p paged");
@@ -554,6 +632,9 @@ int main(void)
 		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_names_are_text),
 		cmocka_unit_test(test_without_gnuplot),
+		cmocka_unit_test(test_a_cut_picture),
+		cmocka_unit_test(test_same_bytes),
+		cmocka_unit_test(test_title),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_left_out),
 	};

@@ -2,10 +2,62 @@
 #include "traces/outfile.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- a signal that ends the program -------------------------------------------------------------
+ */
+
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_ENDINGS = sizeof(endings) / sizeof(endings[0]) };
+
+static struct sigaction actions_before[N_ENDINGS];
+static _Atomic(const char *) unfinished; /* a name to take away, or NULL */
+
+static void take_away(int sig)
+{
+	const char *name = atomic_load(&unfinished);
+	if (name)
+		unlink(name);
+	raise(sig); /* as it was before: SA_RESETHAND; delivered when this returns */
+}
+
+/* With the signals held back: none comes between a file and the note of its name. */
+static void hold_endings(sigset_t *before)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < N_ENDINGS; i++)
+		sigaddset(&set, endings[i]);
+	sigprocmask(SIG_BLOCK, &set, before);
+}
+
+static void watch_endings(const char *name)
+{
+	struct sigaction ours = {.sa_handler = take_away, .sa_flags = (int)SA_RESETHAND};
+	CHECK(!atomic_load(&unfinished), "%s while another file is written", name);
+	sigemptyset(&ours.sa_mask);
+	atomic_store(&unfinished, name);
+	for (size_t i = 0; i < N_ENDINGS; i++) {
+		sigaction(endings[i], NULL, &actions_before[i]);
+		if (actions_before[i].sa_handler == SIG_DFL) /* nohup ignores one */
+			sigaction(endings[i], &ours, NULL);
+	}
+}
+
+static void leave_endings(void)
+{
+	for (size_t i = 0; i < N_ENDINGS; i++)
+		sigaction(endings[i], &actions_before[i], NULL);
+	atomic_store(&unfinished, NULL);
+}
+
+/* --- the file -----------------------------------------------------------------------------------
+ */
 
 static int refuse(const struct outfile *o, struct err *e)
 {
@@ -13,25 +65,81 @@ static int refuse(const struct outfile *o, struct err *e)
 		       strerror(errno));
 }
 
+static bool is_standard(const char *path)
+{
+	return !path || strcmp(path, "-") == 0;
+}
+
+int outfile_check(const char *path, const char *input, struct err *e)
+{
+	struct stat out, in;
+	if (is_standard(path) || stat(path, &out) != 0)
+		return 0;
+	if (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in))
+		return 0;
+	if (!S_ISREG(in.st_mode) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+		return 0;
+	return err_set(e, "%s is what is read: the output needs another file", path);
+}
+
+/* A file that an earlier process of this number left behind is none of ours. */
+static int create_beside(struct outfile *o)
+{
+	enum { TRIES = 100 };
+	size_t size = strlen(o->target) + 48;
+	int fd = -1;
+	o->temporary = xmalloc(size);
+	for (int i = 0; i < TRIES && fd < 0; i++) {
+		int n = snprintf(o->temporary, size, "%s.%ld", o->target, (long)getpid());
+		if (i > 0)
+			n += snprintf(o->temporary + n, size - (size_t)n, "-%d", i);
+		snprintf(o->temporary + n, size - (size_t)n, ".tmp");
+		fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+static int open_beside(struct outfile *o)
+{
+	sigset_t before;
+	hold_endings(&before);
+	int fd = create_beside(o);
+	if (fd >= 0)
+		watch_endings(o->temporary);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (fd < 0) {
+		free(o->temporary);
+		o->temporary = NULL;
+		return -1;
+	}
+	o->stream = fdopen(fd, "w");
+	CHECK(o->stream, "no stream for the open file %d", fd);
+	return 0;
+}
+
 int outfile_open(struct outfile *o, const char *path, struct err *e)
 {
 	struct stat st;
-	*o = (struct outfile){.stream = path ? NULL : stdout, .path = path};
-	if (!path)
+	*o = (struct outfile){.stream = stdout};
+	if (is_standard(path))
 		return 0;
+	*o = (struct outfile){.path = path};
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		o->stream = fopen(path, "w");
 		return o->stream ? 0 : refuse(o, e);
 	}
-	size_t size = strlen(path) + 32;
-	o->temporary = xmalloc(size);
-	snprintf(o->temporary, size, "%s.%ld.tmp", path, (long)getpid());
-	int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	o->stream = fd >= 0 ? fdopen(fd, "w") : NULL;
-	if (o->stream)
+	/* a link stays one: it is its target that is replaced */
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		o->target = realpath(path, NULL);
+	else
+		o->target = xstrdup(path);
+	if (o->target && open_beside(o) == 0)
 		return 0;
 	refuse(o, e);
-	free(o->temporary);
+	free(o->target);
+	o->target = NULL;
 	return -1;
 }
 
@@ -44,7 +152,7 @@ int outfile_commit(struct outfile *o, struct err *e)
 		failed = fclose(o->stream) || failed;
 	o->stream = NULL;
 	if (!failed && o->temporary)
-		failed = rename(o->temporary, o->path) != 0;
+		failed = rename(o->temporary, o->target) != 0;
 	int result = failed ? refuse(o, e) : 0;
 	outfile_abandon(o);
 	return result;
@@ -54,8 +162,11 @@ void outfile_abandon(struct outfile *o)
 {
 	if (o->stream && o->path)
 		fclose(o->stream);
-	if (o->temporary)
+	if (o->temporary) {
 		unlink(o->temporary); /* already renamed where all went well */
+		leave_endings();
+	}
 	free(o->temporary);
+	free(o->target);
 	*o = (struct outfile){0};
 }
