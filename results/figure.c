@@ -119,8 +119,10 @@ static void print_curve(FILE *out, const struct figure *f, size_t panel, size_t 
 			print_cell(out, p->low);
 			print_cell(out, p->high);
 		}
-		if (f->has_hollow)
-			fprintf(out, "\t%d", p->hollow);
+		if (f->has_hollow) {
+			print_cell(out, p->saturated);
+			print_cell(out, p->lost);
+		}
 		fputc('\n', out);
 	}
 }
@@ -128,7 +130,7 @@ static void print_curve(FILE *out, const struct figure *f, size_t panel, size_t 
 int figure_print_tsv(FILE *out, const struct figure *f)
 {
 	fprintf(out, "quantity\tline\trun_id\t%s\t%s%s%s\n", f->x_name, f->y_name,
-		f->has_range ? "\tlow\thigh" : "", f->has_hollow ? "\tsaturated" : "");
+		f->has_range ? "\tlow\thigh" : "", f->has_hollow ? "\tsaturated\tlost" : "");
 	for (size_t i = 0; i < f->n_panels; i++) {
 		for (size_t k = 0; k < f->n_lines; k++)
 			print_curve(out, f, i, k);

@@ -15,7 +15,9 @@ struct figure_point {
 	int64_t run_id;
 	double x, y;	  /* y NaN: not known, and no line goes across */
 	double low, high; /* of the values that y is the mean of; NaN without */
-	bool hollow;	  /* marked as saturated */
+	bool hollow;	  /* drawn so */
+	double saturated; /* 1 or 0; NaN: not known */
+	double lost;	  /* share of the requests that were not served */
 };
 
 struct figure_curve { /* what a line is in one panel; x does not fall */
@@ -51,7 +53,7 @@ struct figure {
 	size_t n_panels;
 	char **names; /* of the lines */
 	size_t n_lines;
-	struct figure_rule rules[4];
+	struct figure_rule rules[8];
 	size_t n_rules;
 	char **notes; /* what was left out and why, for people */
 	size_t n_notes;

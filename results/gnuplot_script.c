@@ -13,6 +13,7 @@ enum {
 	RULES = 10000, /* their tags in gnuplot, above those of the legend */
 	BANDS = 4,     /* as many lines have room for a band around each */
 	MARKS = 12,    /* points on a line that has many more values */
+	TICS = 5,      /* below a narrow panel: as many numbers have room */
 };
 
 struct style {
@@ -77,7 +78,8 @@ static const char *caption(const struct figure *f)
 
 		for (size_t k = 0; k < c->n; k++) {
 			if (c->at[k].hollow)
-				return "hollow points: saturated, the backlog grows";
+				return "hollow: saturated, or more than 1% of requests rejected, "
+				       "aborted or unfinished";
 		}
 	}
 	return "";
@@ -116,6 +118,7 @@ static struct layout lay_out(const struct figure *f)
 struct axis {
 	double low, high;
 	bool log;
+	bool narrow; /* its numbers stand beside each other, with little room */
 };
 
 static void span(const struct figure *f, const struct figure_panel *p, bool x, double *low,
@@ -140,7 +143,7 @@ static void span(const struct figure *f, const struct figure_panel *p, bool x, d
 
 static struct axis axis_of(const struct figure *f, const struct figure_panel *p, bool x)
 {
-	struct axis a = {0, 1, false};
+	struct axis a = {0, 1, false, x && f->n_panels > 1 && !f->stacked};
 	double low, high;
 
 	span(f, p, x, &low, &high);
@@ -161,19 +164,30 @@ static struct axis axis_of(const struct figure *f, const struct figure_panel *p,
 	return a;
 }
 
-/* Logarithmic: 1, 2 and 5 times powers of ten are named, or those alone where they are many. */
-static void put_log_tics(FILE *out, char axis, const struct axis *a)
+/* Logarithmic: 1, 2 and 5 times powers of ten are named, or 1 and 3, or 1 alone, as there is room.
+ */
+static bool is_named(const struct axis *a, int power, int digit)
 {
 	double decades = log10(a->high / a->low);
 	int step = decades > 16 ? 4 : decades > 8 ? 2 : 1;
+
+	if (decades > 2.5)
+		return digit == 1 && power % step == 0;
+	if (a->narrow && decades > 1.2)
+		return digit == 1 || digit == 3;
+	return digit == 1 || digit == 2 || digit == 5;
+}
+
+static void put_log_tics(FILE *out, char axis, const struct axis *a)
+{
+	double decades = log10(a->high / a->low);
 	const char *comma = "";
 
 	fprintf(out, "set %ctics (", axis);
 	for (int k = (int)floor(log10(a->low)); k <= (int)ceil(log10(a->high)); k++) {
 		for (int i = 1; i < 10; i++) {
 			double at = i * pow(10, k);
-			bool named = decades > 2.5 ? i == 1 && k % step == 0
-						   : i == 1 || i == 2 || i == 5;
+			bool named = is_named(a, k, i);
 
 			if (at < a->low || at > a->high || (!named && decades > 6))
 				continue;
@@ -187,6 +201,14 @@ static void put_log_tics(FILE *out, char axis, const struct axis *a)
 	fputs(")\n", out);
 }
 
+/* The least of 1, 2 and 5 times a power of ten of which there are at most TICS, 0 included. */
+static double tic_step(const struct axis *a)
+{
+	double least = (a->high - a->low) / TICS, power = pow(10, floor(log10(least)));
+
+	return power * (least < 2 * power ? 2 : least < 5 * power ? 5 : 10);
+}
+
 static void put_axis(FILE *out, char axis, const struct axis *a, const char *label, bool whole)
 {
 	char text[96];
@@ -194,8 +216,11 @@ static void put_axis(FILE *out, char axis, const struct axis *a, const char *lab
 	snprintf(text, sizeof text, "%s%s", label, a->log ? ", log" : "");
 	fprintf(out, "set %clabel ", axis);
 	put_text(out, text, sizeof text);
-	fprintf(out, " noenhanced\nunset logscale %c\nset %ctics %s\n", axis, axis,
-		whole && a->high < 6 ? "1" : "autofreq");
+	fprintf(out, " noenhanced\nunset logscale %c\nset %ctics ", axis, axis);
+	if (a->narrow)
+		fprintf(out, "%.10g\n", tic_step(a));
+	else
+		fputs(whole && a->high < 6 ? "1\n" : "autofreq\n", out);
 	if (a->log) {
 		fprintf(out, "set logscale %c\n", axis);
 		put_log_tics(out, axis, a);

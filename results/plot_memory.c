@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+/* Of the height of the picture: less does not hold what a line says. */
+static const double SAME_PLACE = 0.06;
 static const double GIB = (double)((int64_t)1 << 30);
 
 static bool is_known(const struct run_info *i)
@@ -37,24 +39,72 @@ static int add_run(const struct chosen *c, const struct stored_run *run, const c
 	return plot_finish(c, s, e);
 }
 
-/* A line at what weights, reserve and KV may take; one line where several runs have the same. */
-static void add_rule(struct figure *f, const struct stored_run *run)
+/* Weights and the whole pool; NaN without a limit. */
+static double full_gib(const struct run_info *i)
 {
-	double y = (double)run->info.usable_bytes / GIB;
+	double block = (double)(i->block_tok * i->kv_token_bytes);
+
+	return i->kv_blocks > 0 ? ((double)i->weights_bytes + block * (double)i->kv_blocks) / GIB
+				: NAN;
+}
+
+static double usable_gib(const struct run_info *i)
+{
+	return i->usable_bytes > 0 ? (double)i->usable_bytes / GIB : NAN;
+}
+
+/* Whether a line is as good as there, or so close that there is no room for a text. */
+static bool has_rule(const struct figure *f, double y, double near)
+{
+	for (size_t i = 0; i < f->n_rules; i++) {
+		if (fabs(f->rules[i].y - y) <= near)
+			return true;
+	}
+	return false;
+}
+
+static void add_rule(struct figure *f, double y, const char *label)
+{
 	struct figure_rule *r = &f->rules[f->n_rules];
 
-	if (run->info.usable_bytes <= 0)
-		return;
-	for (size_t i = 0; i < f->n_rules; i++) {
-		if (fabs(f->rules[i].y - y) < 1e-9)
-			return;
-	}
 	if (f->n_rules == sizeof f->rules / sizeof f->rules[0])
 		return;
 	r->y = y;
-	snprintf(r->label, sizeof r->label, "usable memory of %.24s: %.1f GiB", run->summary.device,
-		 y);
+	if (label)
+		snprintf(r->label, sizeof r->label, "%s: %.1f GiB", label, y);
 	f->n_rules++;
+}
+
+/*
+ * Lines at weights and the whole pool, where curves end, each once; and at what weights, reserve
+ * and pool together may take, where that is not in the same place.
+ */
+static void add_rules(const struct chosen *c, struct figure *f)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (is_known(&c->runs[i].info))
+			most = fmax(most,
+				    fmax(full_gib(&c->runs[i].info), usable_gib(&c->runs[i].info)));
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		double y = full_gib(&c->runs[i].info);
+
+		if (is_known(&c->runs[i].info) && !isnan(y) && !has_rule(f, y, 1e-9 * most))
+			add_rule(f, y,
+				 has_rule(f, y, SAME_PLACE * most)
+					 ? NULL
+					 : "weights and the whole KV pool");
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		double y = usable_gib(&c->runs[i].info);
+		char label[48];
+
+		snprintf(label, sizeof label, "usable memory of %.24s", c->runs[i].summary.device);
+		if (is_known(&c->runs[i].info) && !isnan(y) && !has_rule(f, y, SAME_PLACE * most))
+			add_rule(f, y, label);
+	}
 }
 
 int plot_memory(const struct chosen *c, const struct plot_want *w, struct figure *f, struct err *e)
@@ -76,8 +126,8 @@ int plot_memory(const struct chosen *c, const struct plot_want *w, struct figure
 			continue;
 		}
 		rc = add_run(c, &c->runs[i], names[i], f, e);
-		add_rule(f, &c->runs[i]);
 	}
+	add_rules(c, f);
 	if (n_unknown > 0)
 		figure_note(f,
 			    "%zu of %zu runs left out: without a model and a device no bytes are "

@@ -52,13 +52,28 @@ static double value_of(const struct summary *s, size_t panel, enum plot_stat sta
 	return panel == 0 ? s->norm_latency_mean_s : panel == 1 ? ttft[stat] : tpot[stat];
 }
 
+/* More than so many not served, and latencies are those of some other load. */
+static const double LOST_MUCH = 0.01;
+
+/* Share of the requests that were not completed; NaN: not known. */
+static double lost_share(const struct summary *s)
+{
+	if (s->requests <= 0 || s->completed < 0)
+		return NAN;
+	return (double)(s->requests - s->completed) / (double)s->requests;
+}
+
 static void add_run(struct figure *f, size_t line, const struct summary *s, enum plot_stat stat)
 {
 	for (size_t i = 0; i < f->n_panels; i++) {
 		struct figure_point p = {.run_id = s->run_id,
 					 .x = s->offered_rps,
 					 .y = value_of(s, i, stat),
-					 .hollow = s->saturated == 1};
+					 .saturated =
+						 s->saturated >= 0 ? (double)s->saturated : NAN,
+					 .lost = lost_share(s)};
+
+		p.hollow = p.saturated == 1 || p.lost > LOST_MUCH;
 
 		figure_add(f, i, line, &p);
 	}

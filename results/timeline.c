@@ -175,29 +175,40 @@ static void name_batch(struct writing *w, int64_t instance, int64_t batch)
 	put_name(w, "thread_name", pid, pid * TIDS_A_PROCESS + batch, name);
 }
 
-/* -1 also where the run has no steps. */
 static int put_names(struct writing *w, struct err *e)
 {
 	static const char sql[] = "SELECT DISTINCT instance, batch FROM step WHERE run_id = ?1 "
 				  "ORDER BY instance, batch";
-	int64_t n = 0, id = w->run->summary.run_id;
 	sqlite3_stmt *s;
 
 	if (db_prepare(w->db, sql, &s))
 		return db_fail(w->db, w->path, "cannot be read", e);
-	sqlite3_bind_int64(s, 1, id);
+	sqlite3_bind_int64(s, 1, w->run->summary.run_id);
 	put_name(w, "process_name", PID_ARRIVALS, PID_ARRIVALS * TIDS_A_PROCESS, "requests");
 	put_name(w, "thread_name", PID_ARRIVALS, PID_ARRIVALS * TIDS_A_PROCESS, "arrivals");
-	for (; sqlite3_step(s) == SQLITE_ROW; n++)
+	while (sqlite3_step(s) == SQLITE_ROW)
 		name_batch(w, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
+	return sqlite3_finalize(s) ? db_fail(w->db, w->path, "cannot be read", e) : 0;
+}
+
+/* Before the first byte is written, as that may be to the standard output. */
+static int check_steps(const struct writing *w, struct err *e)
+{
+	int64_t id = w->run->summary.run_id;
+	sqlite3_stmt *s;
+	bool some;
+
+	if (db_prepare(w->db, "SELECT 1 FROM step WHERE run_id = ?1 LIMIT 1", &s))
+		return db_fail(w->db, w->path, "cannot be read", e);
+	sqlite3_bind_int64(s, 1, id);
+	some = sqlite3_step(s) == SQLITE_ROW;
 	if (sqlite3_finalize(s))
 		return db_fail(w->db, w->path, "cannot be read", e);
-	if (n == 0)
-		return err_set(e,
-			       "%s: run %" PRId64 " has no steps; only those made with omnibus run "
-			       "--steps have",
-			       w->path, id);
-	return 0;
+	return some ? 0
+		    : err_set(e,
+			      "%s: run %" PRId64 " has no steps; only those made with omnibus run "
+			      "--steps have",
+			      w->path, id);
 }
 
 static void put_settings(struct writing *w)
@@ -230,6 +241,8 @@ static int write_run(struct writing *w, struct err *e)
 
 	if (i->decode_instances > 0)
 		w->prefill_instances = i->instances - i->decode_instances;
+	if (check_steps(w, e))
+		return -1;
 	put_settings(w);
 	if (put_names(w, e) || put_events(w, e))
 		return -1;

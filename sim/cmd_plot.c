@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { FORMAT_TSV = PICTURE_PNG + 1, N_FORMATS };
+enum { MANY_LINES = 12 };
 static const char *const format_names[N_FORMATS] = {"svg", "pdf", "png", "tsv"};
 
 struct plot_options {
@@ -191,6 +192,10 @@ static int plot(const struct plot_options *o, struct err *e)
 	choose_close(&c);
 	for (size_t i = 0; i < f.n_notes; i++)
 		fprintf(stderr, "omnibus plot: %s\n", f.notes[i]);
+	if (!rc && o->format != FORMAT_TSV && f.n_lines > MANY_LINES)
+		fprintf(stderr,
+			"omnibus plot: %zu lines are hard to tell apart; --where chooses runs\n",
+			f.n_lines);
 	if (!rc && figure_is_empty(&f))
 		rc = err_set(e, "%s: its chosen runs have no values for %s", o->db, o->kind->name);
 	if (!rc)

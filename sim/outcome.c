@@ -1,4 +1,5 @@
 #include "sim/outcome.h"
+#include "sim/sessions.h"
 #include <math.h>
 #include <string.h>
 
@@ -89,12 +90,13 @@ void outcome_summary(struct sim *s, struct summary *out)
 {
 	double batch_sum = 0, util_sum = 0;
 	bool oracle = false, reply_batch = false;
+	bool followed = s->sessions && sessions_followed(s->sessions);
 
 	metrics_summary(&s->metrics, &s->itl, out);
-	if (s->c->closed_loop > 0) { /* arrivals follow completions: no rate is offered */
+	if (s->c->closed_loop > 0) /* arrivals follow completions: no rate is offered */
 		out->offered_rps = NAN;
+	if (s->c->closed_loop > 0 || followed) /* and a backlog cannot grow as it would */
 		out->saturated = FIELD_NULL_INT;
-	}
 	out->preemptions = out->steps = out->recomputed_tok = 0;
 	summarize_cache(s, out);
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -119,6 +121,8 @@ void outcome_summary(struct sim *s, struct summary *out)
 		add_note(out, "oracle");
 	if (s->counts.beyond_context > 0)
 		add_note(out, "beyond-context");
+	if (followed)
+		add_note(out, "closed-sessions");
 	if (reply_batch)
 		add_note(out, "reply=batch");
 	if (s->c->choice->disaggregated && s->c->choice->shape.ttft == TTFT_DECODE)

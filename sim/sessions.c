@@ -13,6 +13,7 @@ struct sessions {
 	int64_t n, room;
 	struct due *heap; /* by time, then by row */
 	int64_t n_due;
+	bool followed; /* a row became due by the end of another */
 };
 
 /* The rows */
@@ -159,5 +160,11 @@ void sessions_ended(struct sessions *s, int64_t idx, int64_t now_ns)
 		return;
 	int64_t think_ns = s->row[after].think_ns;
 
+	s->followed = true;
 	push(s, (struct due){now_ns + (think_ns > 0 ? think_ns : 0), after});
+}
+
+bool sessions_followed(const struct sessions *s)
+{
+	return s->followed;
 }

@@ -21,5 +21,7 @@ int64_t sessions_time(const struct sessions *s);
 int64_t sessions_take(struct sessions *s, struct trace_row *row);
 /* The request of row `idx` has ended: the one after it in its session, if any, will arrive. */
 void sessions_ended(struct sessions *s, int64_t idx, int64_t now_ns);
+/* Whether any was: arrivals followed completions. */
+bool sessions_followed(const struct sessions *s);
 
 #endif

@@ -593,6 +593,43 @@ static void test_turns_after_failures(void **state)
 	check_fates(&o, ROWS(rows), loop);
 }
 
+/*
+ * Forty rows 0.1 s apart through one seat at 1 s each: saturated, where nothing waits for another.
+ * As turns of one session they wait for each other, and nothing can be said of it.
+ */
+static void test_turns_are_not_saturated(void **state)
+{
+	struct trace_row rows[40];
+	struct harness_options o = harness_default("paged:max_seqs=1", "step_ns=1000000000");
+	const struct {
+		bool same_session, open;
+		int64_t saturated;
+		const char *notes;
+	} cases[] = {
+		{false, false, 1, ""},
+		{true, true, 1, ""},
+		{true, false, FIELD_NULL_INT, "closed-sessions"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int64_t k = 0; k < 40; k++)
+			rows[k] = (struct trace_row){.arrive_ns = k * 100000000,
+						     .prompt_tok = 4,
+						     .output_tok = 1,
+						     .think_ns = -1,
+						     .session = cases[i].same_session ? 1 : k + 1};
+		o.sessions_open = cases[i].open;
+		struct harness_result r = schedule(&o, ROWS(rows));
+
+		assert_i64(r.summary.saturated, cases[i].saturated);
+		assert_string_equal(r.summary.notes, cases[i].notes);
+		/* one after the other: 39 gaps of a second */
+		assert_near(r.summary.offered_rps, i == 2 ? 1 : 10, 1e-12);
+		harness_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,6 +652,7 @@ int main(void)
 		cmocka_unit_test(test_between_pools),
 		cmocka_unit_test(test_head_of_ready),
 		cmocka_unit_test(test_session),
+		cmocka_unit_test(test_turns_are_not_saturated),
 		cmocka_unit_test(test_turns_after_failures),
 	};
 

@@ -45,6 +45,7 @@ static void assert_fails(int code, const char *part, const char *args)
 /*
  * The first request: TTFT 10 ms, E2E 10 ms for one token. The second: TTFT 10 ms, E2E 30 ms for
  * three, TPOT 10 ms. One arrival a second is offered; the rate of both is 2 a second with --rate 2.
+ * Two arrivals say nothing of saturation.
  */
 static void test_latency_rate(void **state)
 {
@@ -53,13 +54,73 @@ static void test_latency_rate(void **state)
 
 	(void)state;
 	snprintf(args, sizeof args, "latency-rate --db %s --where \"policy = 'paged'\"", path);
-	assert_tsv(args, "quantity\tline\trun_id\toffered_rps\tvalue_s\tsaturated\n"
-			 "norm_latency_mean_s\tpaged\t2\t1\t0.01\t0\n"
-			 "norm_latency_mean_s\tpaged\t1\t2\t0.01\t0\n"
-			 "ttft_mean_s\tpaged\t2\t1\t0.01\t0\n"
-			 "ttft_mean_s\tpaged\t1\t2\t0.01\t0\n"
-			 "tpot_mean_s\tpaged\t2\t1\t0.01\t0\n"
-			 "tpot_mean_s\tpaged\t1\t2\t0.01\t0\n");
+	assert_tsv(args, "quantity\tline\trun_id\toffered_rps\tvalue_s\tsaturated\tlost\n"
+			 "norm_latency_mean_s\tpaged\t2\t1\t0.01\t\t0\n"
+			 "norm_latency_mean_s\tpaged\t1\t2\t0.01\t\t0\n"
+			 "ttft_mean_s\tpaged\t2\t1\t0.01\t\t0\n"
+			 "ttft_mean_s\tpaged\t1\t2\t0.01\t\t0\n"
+			 "tpot_mean_s\tpaged\t2\t1\t0.01\t\t0\n"
+			 "tpot_mean_s\tpaged\t1\t2\t0.01\t\t0\n");
+}
+
+static void store_ended(const char *path, double rps, int64_t completed, int64_t saturated)
+{
+	struct summary sum;
+	struct run_info info;
+	struct err e;
+	struct store *s = store_open(path, &e);
+
+	fields_clear(run_info_fields, &info);
+	fields_clear(summary_fields, &sum);
+	snprintf(sum.policy, sizeof sum.policy, "paged");
+	sum.offered_rps = rps;
+	sum.ttft_mean_s = 100 * rps;
+	sum.requests = 1000;
+	sum.completed = completed;
+	sum.saturated = saturated;
+	assert_fine(store_commit(s, &info, &sum, "", 0, &e), e);
+	store_close(s);
+}
+
+static size_t count_text(const char *path, const char *what)
+{
+	char *text = xcalloc(1, 1 << 20);
+	FILE *f = fopen(path, "rb");
+	size_t n = 0;
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	for (const char *p = text; (p = strstr(p, what)); p++)
+		n++;
+	free(text);
+	return n;
+}
+
+/* Of 1000 requests 990 completed is 1% lost, which is not more than that; of 989 it is. */
+static void test_lost_requests(void **state)
+{
+	const char *path = testing_path("lost.db"), *svg = testing_path("lost.svg");
+	struct run_output o;
+
+	(void)state;
+	store_ended(path, 1, 990, 0);
+	store_ended(path, 2, 989, 0);
+	store_ended(path, 3, 1000, 1);
+	o = testing_run("plot latency-rate --db %s --format tsv", path);
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.out, "ttft_mean_s\tpaged\t1\t1\t100\t0\t0.01\n"
+				      "ttft_mean_s\tpaged\t2\t2\t200\t0\t0.011\n"
+				      "ttft_mean_s\tpaged\t3\t3\t300\t1\t0\n"));
+	testing_run_free(&o);
+	if (!have_tool("gnuplot"))
+		return;
+	o = testing_run("plot latency-rate --db %s -o %s", path, svg);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_i64(count_text(svg, "more than 1% of requests rejected, aborted or unfinished"), 1);
+	/* of the three points of TTFT two are hollow: a white one lies below each */
+	assert_i64(count_text(svg, "color='rgb(255, 255, 255)'"), 2);
 }
 
 /* Of 1 and 2 tokens a step, TTFTs of 10 and 30 ms: p50 is halfway, p99 at 10 + 0.99 x 20 ms. */
@@ -79,11 +140,11 @@ static void test_statistics(void **state)
 	o = testing_run("plot latency-rate --db %s --format tsv --stat p99", path);
 	assert_exit(o, 0);
 	/* TTFTs 10 ms and 30 ms - 1 us */
-	if (!strstr(o.out, "ttft_p99_s\tpaged:max_seqs=1\t1\t1000000\t0.02979901\t0\n"))
+	if (!strstr(o.out, "ttft_p99_s\tpaged:max_seqs=1\t1\t1000000\t0.02979901\t\t0\n"))
 		fail_msg("%s", o.out);
 	testing_run_free(&o);
 	o = testing_run("plot latency-rate --db %s --format tsv --stat p50", path);
-	if (!strstr(o.out, "ttft_p50_s\tpaged:max_seqs=1\t1\t1000000\t0.0199995\t0\n"))
+	if (!strstr(o.out, "ttft_p50_s\tpaged:max_seqs=1\t1\t1000000\t0.0199995\t\t0\n"))
 		fail_msg("%s", o.out);
 	testing_run_free(&o);
 }
@@ -398,6 +459,76 @@ static void test_pictures(void **state)
 	}
 }
 
+/*
+ * A full pool ends at the weights and its blocks: 2 + 50/64 GiB, far below the usable 16 GiB, so
+ * that there are two lines; one where a pool of 890 blocks (15.9 GiB with the weights) takes it
+ * all.
+ */
+static void test_lines_of_memory(void **state)
+{
+	const char *path = testing_path("lines.db"), *svg = testing_path("lines.svg");
+	struct run_output o;
+
+	(void)state;
+	need_gnuplot();
+	store_samples(path, 50, (int64_t)2 << 30);
+	store_samples(path, 890, (int64_t)2 << 30);
+	o = testing_run("plot memory --db %s -o %s --where 'run_id = 1'", path, svg);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_i64(count_text(svg, "weights and the whole KV pool: 2.8 GiB"), 1);
+	assert_i64(count_text(svg, "usable memory of h200: 16.0 GiB"), 1);
+	o = testing_run("plot memory --db %s -o %s", path, svg);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_i64(count_text(svg, "weights and the whole KV pool: 2.8 GiB"), 1);
+	assert_i64(count_text(svg, "weights and the whole KV pool: 15.9 GiB"), 1);
+	assert_i64(count_text(svg, "usable memory"), 0);
+}
+
+/* Of 13 lines it is said that they are many, of 12 not; nor of numbers, which need no telling
+ * apart.
+ */
+static void test_many_lines(void **state)
+{
+	const char *path = testing_path("lines13.db"), *svg = testing_path("lines13.svg");
+	static const char said[] = "omnibus plot: 13 lines are hard to tell apart; --where chooses "
+				   "runs\n";
+	struct run_output o;
+
+	(void)state;
+	need_gnuplot();
+	for (int i = 0; i < 13; i++)
+		store_samples(path, 50, 1);
+	o = testing_run("plot timeline --db %s -o %s", path, svg);
+	assert_exit(o, 0);
+	assert_string_equal(o.err, said);
+	testing_run_free(&o);
+	o = testing_run("plot timeline --db %s -o %s --where 'run_id < 13'", path, svg);
+	assert_string_equal(o.err, "");
+	testing_run_free(&o);
+	o = testing_run("plot timeline --db %s --format tsv", path);
+	assert_string_equal(o.err, "");
+	testing_run_free(&o);
+}
+
+/* Below a narrow panel stand five numbers at most: up to 0.0055 every 0.002, not every 0.001. */
+static void test_numbers_have_room(void **state)
+{
+	const char *path = testing_path("narrow.db"), *svg = testing_path("narrow.svg");
+	struct run_output o;
+
+	(void)state;
+	need_gnuplot();
+	store_ended(path, 0.0052, 1000, 0);
+	o = testing_run("plot latency-rate --db %s -o %s", path, svg);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_true(count_text(svg, ">0.002<") > 0);
+	assert_true(count_text(svg, ">0.004<") > 0);
+	assert_i64(count_text(svg, ">0.001<"), 0);
+}
+
 /* Whatever runs and traces are called: it is text, in gnuplot's script and in the picture. */
 static void test_names_are_text(void **state)
 {
@@ -619,6 +750,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_latency_rate),
+		cmocka_unit_test(test_lost_requests),
 		cmocka_unit_test(test_statistics),
 		cmocka_unit_test(test_cdf),
 		cmocka_unit_test(test_cdf_of_a_histogram),
@@ -630,6 +762,9 @@ int main(void)
 		cmocka_unit_test(test_findings_name_nothing),
 		cmocka_unit_test(test_cut_names),
 		cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_lines_of_memory),
+		cmocka_unit_test(test_many_lines),
+		cmocka_unit_test(test_numbers_have_room),
 		cmocka_unit_test(test_names_are_text),
 		cmocka_unit_test(test_without_gnuplot),
 		cmocka_unit_test(test_a_cut_picture),

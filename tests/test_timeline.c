@@ -383,6 +383,8 @@ static void test_usage(void **state)
 	snprintf(args, sizeof args, "timeline 1 --db %s -o %s", path, json);
 	assert_fails(1, "run 1 has no steps; only those made with omnibus run --steps have", args);
 	assert_i64(access(json, F_OK), -1);
+	snprintf(args, sizeof args, "timeline 1 --db %s", path);
+	assert_fails(1, "run 1 has no steps", args);
 	snprintf(args, sizeof args, "timeline 7 --db %s", path);
 	assert_fails(1, "there is no run 7", args);
 	snprintf(args, sizeof args, "timeline x --db %s", path);
