@@ -1,4 +1,6 @@
 /* cmd_run.c: the cross product of policies and rates, run on threads, printed and stored in order.
+ * What can be refused before a run starts is refused before the first. Only a row that a run comes
+ * to can be found bad later: the runs done before that one stay, printed and stored.
  */
 #include "sim/replay.h"
 #include <errno.h>
@@ -226,6 +228,8 @@ static int run(struct run_options *o, struct err *e)
 	for (size_t i = 0; i < o->n_choices; i++)
 		if (replay_check(o, &o->choices[i], e) < 0)
 			return -1;
+	if (b.n > 1 && replay_check_trace(o, e) < 0)
+		return -1;
 	b.replays = xcalloc(b.n, sizeof(*b.replays));
 	b.done = xcalloc(b.n, sizeof(*b.done));
 	for (size_t i = 0; i < b.n; i++) {

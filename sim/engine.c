@@ -433,8 +433,7 @@ static void stop(struct sim *s)
 	hist_release(&s->itl);
 }
 
-/* What a policy asks of the trace and the model. */
-static int check(const struct sim_config *c, struct err *e)
+int sim_check(const struct sim_config *c, struct err *e)
 {
 	const struct choice *choice = c->choice;
 	int64_t block_tok = c->hardware.block_tok;
@@ -461,7 +460,7 @@ int sim_run(const struct sim_config *c, struct summary *out, struct sim_counts *
 {
 	struct sim s = {.c = c, .err = e, .plan_now = -1, .planned_ns = -1};
 
-	if (check(c, e) < 0)
+	if (sim_check(c, e) < 0)
 		return -1;
 	start(&s);
 	loop(&s);

@@ -139,13 +139,54 @@ int replay_check(const struct run_options *o, const struct choice *choice, struc
 	return result;
 }
 
-static struct trace_spec spec_of(const struct replay *r)
+static struct trace_spec spec_at(const struct run_options *o, double rate)
 {
-	struct trace_spec spec = r->options->spec;
+	struct trace_spec spec = o->spec;
 
-	spec.rate_inf = isinf(r->rate);
-	spec.rate_rps = isfinite(r->rate) ? r->rate : 0;
+	spec.rate_inf = isinf(rate);
+	spec.rate_rps = isfinite(rate) ? rate : 0;
 	return spec;
+}
+
+static int check_hash_ids(const struct run_options *o, int64_t hash_block, struct err *e)
+{
+	for (size_t i = 0; i < o->n_choices; i++) {
+		const struct sim_config c = {.choice = &o->choices[i],
+					     .hardware.block_tok = o->memory.block_tok,
+					     .hash_block = hash_block};
+
+		if (sim_check(&c, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int replay_check_trace(struct run_options *o, struct err *e)
+{
+	double slowest = o->rates[0];
+	struct trace_row row;
+	int more = 0;
+
+	for (size_t i = 1; i < o->n_rates; i++)
+		slowest = fmin(slowest, o->rates[i]);
+	if (isfinite(slowest) && !o->spec.arrivals) {
+		if (trace_measure(&o->spec, &o->span, e) < 0)
+			return -1;
+		o->spec.span = &o->span;
+	}
+	const struct trace_spec spec = spec_at(o, slowest);
+	struct trace *t = trace_open(&spec, e);
+
+	if (!t)
+		return -1;
+	int result = check_hash_ids(o, trace_hash_block(t), e);
+
+	/* how long drawn arrivals last is known by drawing them */
+	if (result == 0 && o->spec.arrivals && isfinite(slowest) && o->n_rates > 1)
+		while ((more = trace_next(t, &row, e)) > 0)
+			;
+	trace_close(t);
+	return result < 0 ? result : more;
 }
 
 static int next_row(void *arg, struct trace_row *row, struct err *e)
@@ -201,7 +242,7 @@ static void watch(void *arg, int64_t now_ns, int64_t ended)
 static int run(struct replay *r, struct resources *res, struct err *e)
 {
 	const struct run_options *o = r->options;
-	struct trace_spec spec = spec_of(r);
+	struct trace_spec spec = spec_at(o, r->rate);
 	struct watch w = {r, res};
 	struct sim_config c = {
 		.choice = r->choice,

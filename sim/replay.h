@@ -36,6 +36,12 @@ struct replay {
 /* Whether a choice has the hardware that it needs: before any of several runs. -1: a sentence. */
 int replay_check(const struct run_options *o, const struct choice *choice, struct err *e);
 
+/*
+ * The same of the trace, for several runs: whether all choices can use its hash ids, and every rate
+ * ends within the range of times. What that takes to know is kept for the runs. -1: a sentence.
+ */
+int replay_check_trace(struct run_options *o, struct err *e);
+
 /* Runs it to its end, or to an error; nothing is visible in a database yet. */
 void replay_run(struct replay *r);
 

@@ -26,6 +26,7 @@ struct run_options {
 
 	/* as understood */
 	struct trace_spec spec;
+	struct trace_span span; /* the spec's, once it is measured */
 	double *rates; /* offered rates to run at; one NaN where arrivals are as recorded */
 	size_t n_rates;
 	struct choice *choices;

@@ -95,6 +95,12 @@ struct sim_counts {
 };
 
 /*
+ * What a policy asks of the trace and the model: choice, hardware and hash_block alone decide.
+ * sim_run() checks it too; before any of several runs it can be asked by itself. -1: a sentence.
+ */
+int sim_check(const struct sim_config *c, struct err *e);
+
+/*
  * Fills the columns of `out` that the simulation decides (metrics, times, notes); names and
  * parameters are the caller's. -1: a sentence; then `out` means nothing.
  */

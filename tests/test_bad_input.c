@@ -12,6 +12,7 @@
 #define OURS	   "arrive_s,prompt_tok,output_tok\n"
 #define AZURE	   "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 #define MOON(rest) "{\"timestamp\": 0, \"input_length\": 1000, \"output_length\": 5" rest "}\n"
+#define NINE	   OURS "0,1,2\n1,1,2\n2,1,2\n3,1,2\n4,1,2\n5,1,2\n6,1,2\n7,1,2\n8,1,2\n"
 /* all that a run needs but the trace, and all that it needs */
 #define SETUP	 "-p paged -m llama-3-8b -d h200"
 #define RUN	 "run " SETUP " good.csv "
@@ -78,6 +79,12 @@ static const struct bad traces[] = {
 	 OURS "0,1,2\n1,2,x\n"},
 	{RUN_FILE "--rate 1 --rate 2", 1, "file:3: column 3 (output_tok): 'x'",
 	 OURS "0,1,2\n1,2,x\n"},
+	/* the last of several runs: nothing of the first */
+	{RUN_FILE "-p paged:prefix=on --block 100", 1,
+	 "hash ids are of 512 tokens, and KV blocks of 100", MOON(", \"hash_ids\": [1, 2]")},
+	{RUN_FILE "--rate 1e9,1e-9", 1, "its 9 rows arrive over more than 200 years", NINE},
+	{RUN_FILE "--rate inf,1e-9", 1, "its 9 rows arrive over more than 200 years", NINE},
+	{RUN_FILE "--arrivals constant --rate 1e9,1e-9", 1, "more than 200 years", NINE},
 	{"run " SETUP " - < file", 1, "standard input:2: column 3 (output_tok): 'x'",
 	 OURS "0,1,x\n"},
 	{"run " SETUP " - < /dev/null", 1, "standard input: is empty", NULL},

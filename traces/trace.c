@@ -51,8 +51,7 @@ static int check_spec(const struct trace_spec *s, struct err *e)
 	return 0;
 }
 
-/* One pass over the selection, for the factor that gives it the rate wanted. */
-static int find_factor(const struct trace_spec *spec, double *factor, struct err *e)
+int trace_measure(const struct trace_spec *spec, struct trace_span *span, struct err *e)
 {
 	struct trace_spec plain = *spec;
 	plain.rate_rps = plain.speed = 0;
@@ -64,16 +63,30 @@ static int find_factor(const struct trace_spec *spec, double *factor, struct err
 	int more;
 	while ((more = trace_next(t, &row, e)) > 0)
 		;
-	struct trace_counts c = t->counts;
+	*span = (struct trace_span){t->counts.rows, t->counts.last_ns};
 	trace_close(t);
-	if (more < 0)
+	return more;
+}
+
+/* The factor that gives the selection the rate wanted. */
+static int find_factor(const struct trace_spec *spec, double *factor, struct err *e)
+{
+	struct trace_span span;
+	if (spec->span)
+		span = *spec->span;
+	else if (trace_measure(spec, &span, e))
 		return -1;
-	if (c.last_ns == 0)
+	if (span.last_ns == 0)
 		return err_set(e,
 			       "%s: a rate needs at least two rows that arrive at different "
 			       "times, this has %lld at one time",
-			       spec_name(spec), (long long)c.rows);
-	*factor = (double)(c.rows - 1) * 1e9 / spec->rate_rps / (double)c.last_ns;
+			       spec_name(spec), (long long)span.rows);
+	*factor = (double)(span.rows - 1) * 1e9 / spec->rate_rps / (double)span.last_ns;
+	if ((double)span.last_ns * *factor > (double)NUMBER_NS_MAX)
+		return err_set(e,
+			       "%s: at a rate of %g a second its %lld rows arrive over more than "
+			       "200 years: give a higher rate or fewer rows (--limit)",
+			       spec_name(spec), spec->rate_rps, (long long)span.rows);
 	return 0;
 }
 

@@ -44,6 +44,11 @@ extern const char *const trace_zero_names[N_TRACE_ZERO + 1];
 enum trace_hash_rule { TRACE_HASH_OF_FORMAT, TRACE_HASH_CEIL, TRACE_HASH_FLOOR, N_TRACE_HASH };
 extern const char *const trace_hash_names[N_TRACE_HASH + 1]; /* "" for the first */
 
+/* What a rate needs to know of the selection, as recorded. */
+struct trace_span {
+	int64_t rows, last_ns; /* the last arrival after the first */
+};
+
 /* Everything that decides what comes out. Zero it, fill in what is wanted; strings stay the
  * caller's. */
 struct trace_spec {
@@ -71,11 +76,13 @@ struct trace_spec {
 	bool lengths_will_do; /* a file without arrivals is no error: all are at 0 */
 	/*
 	 * Arrivals are scaled by a factor a row, in this order of precedence: rate_rps > 0 scales
-	 * the gaps so that (n-1)/(last-first) is that rate (needs one more pass); rate_inf puts all
+	 * the gaps so that (n-1)/(last-first) is that rate (needs one more pass, where `span` is
+	 * NULL, and not what trace_measure() found of the same selection); rate_inf puts all
 	 * at 0; speed > 0 divides every arrival.
 	 */
 	double rate_rps, speed;
 	bool rate_inf;
+	const struct trace_span *span;
 };
 
 /* What was seen so far; complete once trace_next() has returned 0. */
@@ -111,6 +118,9 @@ struct trace *trace_open(const struct trace_spec *spec, struct err *e);
  * is wrong there is wrong usage, not a bad file. -1: a sentence.
  */
 int trace_check(const struct trace_spec *spec, struct err *e);
+
+/* One pass over the selection of the spec, whatever its rate or speed. -1: a sentence. */
+int trace_measure(const struct trace_spec *spec, struct trace_span *span, struct err *e);
 
 /* 1: a row; 0: the end; -1: a sentence. That no row was selected is an error, not an end. */
 int trace_next(struct trace *t, struct trace_row *row, struct err *e);
