@@ -59,6 +59,13 @@ sqlite3 *db_open_to_read(const char *path, struct err *e);
 int db_read_runs(sqlite3 *db, const char *path, const int64_t *ids, size_t n,
 		 struct stored_run **runs, size_t *n_runs, struct err *e);
 
+/*
+ * Are the rows of a run in this table (sample, step, request or histogram) such as a run can have:
+ * its instances and batches, times and counts of a size that sums of them hold? -1: a sentence.
+ */
+int db_check_rows(sqlite3 *db, const char *path, const struct stored_run *run, const char *table,
+		  struct err *e);
+
 /* Whose file it is; SQLite's code. */
 int db_owner(sqlite3 *db, enum db_owner *owner);
 

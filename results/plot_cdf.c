@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "results/db.h"
+
 /* So many points of a line are drawn: all of them, or ranks at equal distances and both ends. */
 enum { CDF_POINTS = 1000 };
 
@@ -34,6 +36,12 @@ static void add(const struct cdf *d, double ns, int64_t up_to)
 	figure_add(d->f, d->panel, d->line, &p);
 }
 
+/* Of a rank, among as many as are drawn. */
+static double place(const struct cdf *d, int64_t rank)
+{
+	return floor((double)rank * CDF_POINTS / (double)d->n);
+}
+
 static int count(const struct chosen *c, const char *sql, struct cdf *d, struct err *e)
 {
 	char *count_sql = sqlite3_mprintf("SELECT count(*) FROM (%s)", sql);
@@ -61,8 +69,7 @@ static int from_requests(const struct chosen *c, const char *sql, struct cdf *d,
 
 		/* of ranks so close together that they have one place, the first is enough */
 		if (rank > 0 && v > before &&
-		    (drawn == 0 || d->n <= CDF_POINTS ||
-		     rank * CDF_POINTS / d->n > drawn * CDF_POINTS / d->n)) {
+		    (drawn == 0 || d->n <= CDF_POINTS || place(d, rank) > place(d, drawn))) {
 			add(d, before, rank);
 			drawn = rank;
 		}
@@ -90,8 +97,7 @@ static int from_histogram(const struct chosen *c, const char *metric, struct cdf
 		int64_t up_to = sqlite3_column_int64(s, 1);
 
 		d->n = sqlite3_column_int64(s, 2);
-		if (drawn == 0 || up_to == d->n ||
-		    up_to * CDF_POINTS / d->n > drawn * CDF_POINTS / d->n) {
+		if (drawn == 0 || up_to == d->n || place(d, up_to) > place(d, drawn)) {
 			add(d, sqlite3_column_double(s, 0), up_to);
 			drawn = up_to;
 		}
@@ -115,7 +121,8 @@ static int add_run(const struct chosen *c, size_t i, const char *name, struct fi
 	struct cdf d = {.f = f, .line = figure_line(f, name), .run_id = c->runs[i].summary.run_id};
 	bool exact;
 
-	if (has_requests(c, d.run_id, &exact, e))
+	if (has_requests(c, d.run_id, &exact, e) ||
+	    db_check_rows(c->db, c->path, &c->runs[i], exact ? "request" : "histogram", e))
 		return -1;
 	*n_binned += !exact;
 	for (d.panel = 0; d.panel < N_PANELS; d.panel++) {

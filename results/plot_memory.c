@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "results/db.h"
+
 /* Of the height of the picture: less does not hold what a line says. */
 static const double SAME_PLACE = 0.06;
 static const double GIB = (double)((int64_t)1 << 30);
@@ -18,12 +20,13 @@ static int add_run(const struct chosen *c, const struct stored_run *run, const c
 {
 	static const char sql[] = "SELECT running, avg(kv_blocks), min(kv_blocks), max(kv_blocks) "
 				  "FROM sample WHERE run_id = ?1 GROUP BY running ORDER BY running";
-	double block = (double)(run->info.block_tok * run->info.kv_token_bytes) / GIB;
+	double block = (double)run->info.block_tok * (double)run->info.kv_token_bytes / GIB;
 	double weights = (double)run->info.weights_bytes / GIB;
 	size_t line = figure_line(f, name);
 	sqlite3_stmt *s;
 
-	if (plot_prepare(c, sql, run->summary.run_id, &s, e))
+	if (db_check_rows(c->db, c->path, run, "sample", e) ||
+	    plot_prepare(c, sql, run->summary.run_id, &s, e))
 		return -1;
 	while (sqlite3_step(s) == SQLITE_ROW) {
 		struct figure_point p = {
@@ -42,7 +45,7 @@ static int add_run(const struct chosen *c, const struct stored_run *run, const c
 /* Weights and the whole pool; NaN without a limit. */
 static double full_gib(const struct run_info *i)
 {
-	double block = (double)(i->block_tok * i->kv_token_bytes);
+	double block = (double)i->block_tok * (double)i->kv_token_bytes;
 
 	return i->kv_blocks > 0 ? ((double)i->weights_bytes + block * (double)i->kv_blocks) / GIB
 				: NAN;

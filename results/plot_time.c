@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "results/db.h"
+
 enum { RUNNING, KV, WAITING, N_PANELS };
 
 struct look { /* at one instance; zero before its first sample, as nothing was planned there yet */
@@ -16,16 +18,17 @@ struct timeline {
 };
 
 /* KV blocks of an instance, or of all of them (-1); 0: not known. */
-static int64_t pool_of(const struct run_info *i, int64_t instance)
+static double pool_of(const struct run_info *i, int64_t instance)
 {
 	int64_t decode = i->decode_instances > 0 ? i->decode_instances : 0;
-	int64_t others = i->instances - decode;
+	int64_t others = i->instances > 0 ? i->instances - decode : 0;
 
 	if (i->kv_blocks <= 0 || (decode > 0 && i->decode_kv_blocks <= 0) || i->instances <= 0)
 		return 0;
 	if (instance < 0)
-		return others * i->kv_blocks + (decode ? decode * i->decode_kv_blocks : 0);
-	return instance < others ? i->kv_blocks : i->decode_kv_blocks;
+		return (double)others * (double)i->kv_blocks +
+		       (decode ? (double)decode * (double)i->decode_kv_blocks : 0);
+	return (double)(instance < others ? i->kv_blocks : i->decode_kv_blocks);
 }
 
 static void add_look(const struct timeline *t, size_t line, const struct stored_run *run,
@@ -37,7 +40,7 @@ static void add_look(const struct timeline *t, size_t line, const struct stored_
 					 .y = (double)l->value[i]};
 
 		if (i == KV && t->kv_share)
-			p.y /= (double)pool_of(&run->info, instance);
+			p.y /= pool_of(&run->info, instance);
 		figure_add(t->f, i, line, &p);
 	}
 }
@@ -104,8 +107,6 @@ static int sum(const struct timeline *t, const struct stored_run *run, const cha
 		else if (t_ns > before_ns)
 			add_look(t, line, run, -1, before_ns, &all);
 		before_ns = t_ns;
-		if (at < 0 || at >= INT32_MAX)
-			continue; /* no instance that a run has */
 		for (; n <= at; n++) {
 			last = xrealloc(last, ((size_t)n + 1) * sizeof *last);
 			last[n] = (struct look){{0}};
@@ -155,6 +156,9 @@ int plot_timeline(const struct chosen *c, const struct plot_want *w, struct figu
 	for (size_t i = 0; i < c->n && !rc; i++) {
 		size_t before = f->n_lines;
 
+		rc = db_check_rows(c->db, c->path, &c->runs[i], "sample", e);
+		if (rc)
+			break;
 		rc = (w->each_instance ? each_instance : sum)(&t, &c->runs[i], names[i], e);
 		n_missing += f->n_lines == before;
 	}

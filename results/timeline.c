@@ -239,6 +239,10 @@ static int write_run(struct writing *w, struct err *e)
 {
 	const struct run_info *i = &w->run->info;
 
+	if (db_check_rows(w->db, w->path, w->run, "step", e) ||
+	    db_check_rows(w->db, w->path, w->run, "sample", e) ||
+	    db_check_rows(w->db, w->path, w->run, "request", e))
+		return -1;
 	if (i->decode_instances > 0)
 		w->prefill_instances = i->instances - i->decode_instances;
 	if (check_steps(w, e))

@@ -647,6 +647,85 @@ static void test_a_cut_picture(void **state)
 	}
 }
 
+/* What no run has: a sentence, whatever is drawn, and neither a crash nor all the memory. */
+static void test_damaged_rows(void **state)
+{
+#define LEAST "-9223372036854775808"
+#define MOST  "9223372036854775807"
+	static const struct {
+		const char *damage, *kinds;
+	} cases[] = {
+		{"sample SET instance = -1", "tTmw"},
+		{"sample SET instance = 1", "tTmw"},
+		{"sample SET instance = 1000000000", "tTmw"},
+		{"sample SET instance = " LEAST, "tTmw"},
+		{"sample SET running = " LEAST, "tTmw"},
+		{"sample SET running = 'many'", "tTmw"},
+		{"sample SET kv_blocks = " MOST, "tTmw"},
+		{"sample SET t_ns = -5", "tTmw"},
+		{"sample SET t_ns = " MOST, "tTmw"},
+		{"step SET batch = 1", "w"},
+		{"step SET batch = " MOST, "w"},
+		{"step SET instance = " MOST, "w"},
+		{"step SET start_ns = " LEAST, "w"},
+		{"step SET end_ns = -1", "w"},
+		{"step SET kind = 'a\"b'", "w"},
+		{"request SET finish_ns = " MOST, "cw"},
+		{"request SET arrive_ns = " LEAST, "cw"},
+		{"request SET instance = -3", "cw"},
+		{"run SET decode_instances = 1", "tTcw"},
+		{"run SET instances = NULL, decode_instances = 7", "tTcw"},
+	};
+	static const char *const commands[] = {
+		['t'] = "plot timeline --format tsv",
+		['T'] = "plot timeline --each-instance --format tsv",
+		['m'] = "plot memory --format tsv",
+		['c'] = "plot cdf --format tsv",
+		['w'] = "timeline 1",
+	};
+	const char *good = two_requests_db("good-rows.db", HW "-p paged --steps");
+	const char *path = testing_path("damaged.db");
+	char command[4096];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		snprintf(command, sizeof command, "cp %s %s", good, path);
+		assert_i64(system(command), 0);
+		snprintf(command, sizeof command, "UPDATE %s", cases[i].damage);
+		free(stored_query(path, command));
+		for (const char *kind = cases[i].kinds; *kind; kind++) {
+			struct run_output o =
+				testing_run("%s --db %s", commands[(unsigned char)*kind], path);
+
+			assert_exit(o, 1);
+			if (!strstr(o.err, "damaged.db: the database is damaged: "))
+				fail_msg("%s: %s", cases[i].damage, o.err);
+			testing_run_free(&o);
+		}
+	}
+}
+
+/* Sizes that have no place in 64 bits when they are multiplied, and bins without a count. */
+static void test_damaged_settings(void **state)
+{
+	const char *path = two_requests_db("huge.db", HW "-p paged --requests none");
+	struct run_output o;
+
+	(void)state;
+	free(stored_query(path, "UPDATE run SET kv_token_bytes = " MOST ", block_tok = " MOST
+				", kv_blocks = " MOST ", instances = " MOST));
+	o = testing_run("plot memory --db %s --format tsv", path);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	o = testing_run("plot timeline --db %s --format tsv", path);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	free(stored_query(path, "UPDATE histogram SET count = " LEAST));
+	o = testing_run("plot cdf --db %s --format tsv", path);
+	assert_exit(o, 1);
+	testing_run_free(&o);
+}
+
 /* Drawn twice it is the same file, a second later too. */
 static void test_same_bytes(void **state)
 {
@@ -768,6 +847,8 @@ int main(void)
 		cmocka_unit_test(test_names_are_text),
 		cmocka_unit_test(test_without_gnuplot),
 		cmocka_unit_test(test_a_cut_picture),
+		cmocka_unit_test(test_damaged_rows),
+		cmocka_unit_test(test_damaged_settings),
 		cmocka_unit_test(test_same_bytes),
 		cmocka_unit_test(test_title),
 		cmocka_unit_test(test_usage),
