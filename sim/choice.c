@@ -164,7 +164,9 @@ const struct preset presets[] = {
 	{"vllm-v0", "paged:chunk=0,max_seqs=256,max_batched_tokens=8192",
 	 "vLLM's first scheduler, its default limits for a context of 8192"},
 	{"vllm-v1", "paged:chunk=8192,max_seqs=1024",
-	 "vLLM's second scheduler, its defaults for an API server on an 80 GB device"},
+	 "vLLM's second scheduler, its defaults for an API server on 70 GiB or more (on less, and "
+	 "on any "
+	 "A100: chunk=2048,max_seqs=256), without its prefix cache (prefix=on)"},
 	{"sarathi", "paged:chunk=512,max_seqs=128",
 	 "Sarathi-Serve, OSDI'24, section 5: the budget for a strict target"},
 	{"distserve",

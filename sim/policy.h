@@ -8,8 +8,14 @@
  * policy cannot oversubscribe them and needs no ledger of its own.
  *
  * plan() is called at the first step boundary at or after an arrival, a finish, a KV shortage, a
- * transfer's end or the time asked for by plan_wait(), and after every step that held anything but
- * the decoding of all running requests. In between, the decode step that was planned last goes on.
+ * transfer's end or the time asked for by plan_wait(), after every step that held anything but the
+ * decoding of all running requests, and after the first step of a plan that preempted. In between,
+ * the decode step that was planned last goes on; a call too many must change nothing.
+ *
+ * With a pipeline of several stages an instance has as many batches in flight. A plan is for one of
+ * them: what runs, what is partly prefilled, last or swapped out is that batch's, and so are
+ * limits; the queue and the blocks are the instance's. With async=1 what a plan sees is one step
+ * old (SEMANTICS.md).
  *
  * Tokens: a request's *sequence* is its prompt, and after a preemption by recomputation its prompt
  * plus the tokens delivered so far. Slots are KV positions of one token, blocks hold view_block()
@@ -41,7 +47,7 @@ struct request {
 /* View: reading costs O(1) unless said otherwise */
 
 int64_t view_now(const struct view *v);
-bool view_idle(const struct view *v);	    /* no request is running (and no seat is held) */
+bool view_idle(const struct view *v);	    /* no request is running */
 int64_t view_running(const struct view *v); /* running requests: partly prefilled and decoding */
 int64_t view_waiting(const struct view *v); /* requests in the waiting queue */
 

@@ -247,8 +247,9 @@ static void print_counts(const struct measure *m, FILE *out)
 	if (m->prefix_tok != FIELD_NULL_INT)
 		fprintf(out,
 			"%-14s %" PRId64 " of %" PRId64
-			" prompt tokens, %.2f %% (cache without end)\n",
-			"prefix share", m->prefix_tok, m->prompt_tok, 100 * m->prefix_share);
+			" prompt tokens, %.2f %% (cache without end, blocks of %" PRId64 ")\n",
+			"prefix share", m->prefix_tok, m->prompt_tok, 100 * m->prefix_share,
+			m->hash_block);
 	if (m->unusable_ids > 0)
 		fprintf(out, "%-14s of no fixed length in %" PRId64 " rows: left out\n", "hash ids",
 			m->unusable_ids);

@@ -1,7 +1,8 @@
 /*
  * trace.h: a stream of requests, from a file, standard input or a generator.
  *
- * One call a row; memory does not grow with the file (but for `sort`). The kind of a file is told
+ * One call a row; memory does not grow with the file, but for `sort`,
+ * for the sessions it has, and for a format that is one document. The kind of a file is told
  * from its content, never from its name; .gz and .zst are decompressed on the way, also told by
  * content.
  */
