@@ -8,7 +8,8 @@
  *
  * Provisional: no part is calibrated yet, and the executor's notes say `roofline`. A GEMM takes
  * t0 + max(bytes/BW, flops/F) with constants fitted to public measurements; decode attention runs
- * at 0.9 of the memory bandwidth, prefill attention at 0.5 of the peak rate.
+ * at 0.9 of the memory bandwidth, prefill attention at 0.5 of the peak rate, but no faster than the
+ * context before it is read.
  */
 #ifndef CALIBRATE_COST_H
 #define CALIBRATE_COST_H

@@ -55,12 +55,6 @@ void memory_budget(const struct model *m, const struct device *d, const struct m
 	b->tokens = b->blocks * w->block_tok;
 }
 
-int64_t memory_swap_blocks(const struct model *m, int64_t tp, int64_t kv_bits, int64_t block_tok,
-			   int64_t bytes)
-{
-	return floor_div(bytes, model_kv_token_bytes(m, tp, kv_bits) * block_tok);
-}
-
 static bool fits(const struct model *m, const struct device *d, const struct memory_want *w)
 {
 	struct memory_budget b;
@@ -165,12 +159,15 @@ int memory_check(const struct model *m, const struct device *d, const struct mem
 			       (long long)w->block_tok);
 	char advice[256];
 	advise(m, d, w, advice, sizeof(advice));
+	char pp[32] = "";
+	if (w->pp > 1)
+		snprintf(pp, sizeof(pp), ", pp %lld,", (long long)w->pp);
 	double unit = (double)gib;
 	return err_set(
 		e,
-		"no room for a KV cache: %s at tp %lld on %s leaves %.2f GiB of %.2f usable, "
+		"no room for a KV cache: %s at tp %lld%s on %s leaves %.2f GiB of %.2f usable, "
 		"after %.2f of weights and %.2f of reserve; what would do: %s",
-		m->name, (long long)w->tp, d->name, (double)b->left_bytes / unit,
+		m->name, (long long)w->tp, pp, d->name, (double)b->left_bytes / unit,
 		(double)b->usable_bytes / unit, (double)b->weights_bytes / unit,
 		(double)b->reserve_bytes / unit, advice);
 }

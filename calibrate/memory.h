@@ -49,8 +49,4 @@ void memory_budget(const struct model *m, const struct device *d, const struct m
 int memory_check(const struct model *m, const struct device *d, const struct memory_want *w,
 		 const struct memory_budget *b, struct err *e);
 
-/* Blocks that `bytes` of host memory hold for one device. */
-int64_t memory_swap_blocks(const struct model *m, int64_t tp, int64_t kv_bits, int64_t block_tok,
-			   int64_t bytes);
-
 #endif

@@ -74,9 +74,20 @@ int64_t model_active_params(const struct model *m);
 int64_t model_weights_bytes(const struct model *m, int64_t tp);
 
 /*
- * The same in a pipeline of `pp` stages: of a stage with most layers (rounded up; experts where
- * some layers have none), and of the embedding or the head the larger one: the first stage has one,
- * the last the other, a tied one both.
+ * Stage i of a pipeline of `pp` holds layers in their order, as many as any other or one more: the
+ * first (layers mod pp) stages have one more. The last has the head besides, the first the
+ * embedding.
+ */
+struct model_stage {
+	int64_t first_layer, layers, dense_layers, window_layers;
+};
+/* Windowed layers count as spread evenly from the first on: of Gemma and gpt-oss that is exact. */
+struct model_stage model_stage(const struct model *m, int64_t pp, int64_t i);
+
+/*
+ * Weights of one device in a pipeline of `pp` stages: of a stage with most layers (rounded up;
+ * experts where some layers have none), and of the embedding or the head the larger one: the first
+ * stage has one, the last the other, a tied one both.
  */
 int64_t model_stage_weights_bytes(const struct model *m, int64_t tp, int64_t pp);
 
@@ -85,6 +96,8 @@ int64_t model_stage_weights_bytes(const struct model *m, int64_t tp, int64_t pp)
  * the head, and is read). Of a mixture of experts, all experts.
  */
 int64_t model_streamed_bytes(const struct model *m, int64_t tp);
+/* Of stage i alone: the sum over all stages is that figure. */
+int64_t model_stage_streamed_bytes(const struct model *m, int64_t tp, int64_t pp, int64_t i);
 /* The same for a single token: only the experts it is routed to. */
 int64_t model_streamed_token_bytes(const struct model *m, int64_t tp);
 
@@ -103,7 +116,9 @@ int64_t model_local_kv_heads(const struct model *m, int64_t tp);
  */
 int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits);
 
-/* What a token takes on one device of a stage with most layers, of `pp`. */
+/*
+ * What a token takes on one device of the stage, of `pp`, that has most layers without a window,
+ * and of those the one that has most with. */
 struct model_kv {
 	int64_t full_bytes;   /* in the layers that attend to all */
 	int64_t window_bytes; /* in those with a window, while it is within */

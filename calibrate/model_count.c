@@ -140,6 +140,39 @@ int64_t model_streamed_bytes(const struct model *m, int64_t tp)
 	       saved_bytes(m, expert_layers(m), tp, m->experts);
 }
 
+/* Layers with a window before this one. */
+static int64_t window_before(const struct model *m, int64_t layer)
+{
+	return ceil_div(layer * m->window_layers, m->layers);
+}
+
+struct model_stage model_stage(const struct model *m, int64_t pp, int64_t i)
+{
+	int64_t more = m->layers % pp, first = i * (m->layers / pp) + (i < more ? i : more);
+	int64_t layers = m->layers / pp + (i < more);
+	int64_t dense = m->experts ? m->dense_layers - first : 0;
+	return (struct model_stage){
+		.first_layer = first,
+		.layers = layers,
+		.dense_layers = dense < 0	 ? 0
+				: dense > layers ? layers
+						 : dense,
+		.window_layers = window_before(m, first + layers) - window_before(m, first),
+	};
+}
+
+int64_t model_stage_streamed_bytes(const struct model *m, int64_t tp, int64_t pp, int64_t i)
+{
+	const struct model_stage s = model_stage(m, pp, i);
+	struct model stage = *m;
+	stage.layers = s.layers;
+	stage.dense_layers = s.dense_layers;
+	int64_t bytes = layers_params(&stage, tp, m->experts) * m->dtype_bytes -
+			saved_bytes(m, expert_layers(&stage), tp, m->experts);
+	int64_t head = streamed_params(m, tp, 0) - layers_params(m, tp, 0);
+	return i == pp - 1 ? bytes + head * m->dtype_bytes : bytes;
+}
+
 int64_t model_streamed_token_bytes(const struct model *m, int64_t tp)
 {
 	return streamed_params(m, tp, m->experts_active) * m->dtype_bytes -
@@ -165,10 +198,18 @@ int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits)
 
 void model_kv(const struct model *m, int64_t tp, int64_t pp, int64_t kv_bits, struct model_kv *kv)
 {
-	int64_t full = m->layers - m->window_layers;
+	int64_t full = m->layers - m->window_layers, most_full = -1, most_window = 0;
+	for (int64_t i = 0; i < pp; i++) {
+		const struct model_stage s = model_stage(m, pp, i);
+		int64_t f = s.layers - s.window_layers;
+		if (f > most_full || (f == most_full && s.window_layers > most_window)) {
+			most_full = f;
+			most_window = s.window_layers;
+		}
+	}
 	*kv = (struct model_kv){
-		.full_bytes = kv_bytes(m, ceil_div(full, pp), tp, kv_bits),
-		.window_bytes = kv_bytes(m, ceil_div(m->window_layers, pp), tp, kv_bits),
+		.full_bytes = kv_bytes(m, most_full, tp, kv_bits),
+		.window_bytes = kv_bytes(m, most_window, tp, kv_bits),
 		.window_only = full == 0,
 	};
 	kv->slot_bytes = kv->window_only ? kv->window_bytes : kv->full_bytes;

@@ -10,13 +10,24 @@
 
 static const int64_t GIB = (int64_t)1 << 30;
 
+static int64_t block_bytes(const struct hardware *hw)
+{
+	return hw->block_tok * hw->kv_token_bytes;
+}
+
+int64_t hardware_host_blocks(const struct hardware *hw, double swap_gib)
+{
+	int64_t bytes = block_bytes(hw);
+
+	return bytes > 0 ? (int64_t)(swap_gib * (double)GIB) / bytes : INT64_MAX;
+}
+
 /* For shapes */
 
 void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *policy,
 		       const void *state, const struct hardware *hw)
 {
 	const struct common_params *common = &s->c->choice->common;
-	int64_t block_bytes = hw->block_tok * hw->kv_token_bytes;
 	struct instance_want want = {
 		.index = (int32_t)index,
 		.policy_name = policy->name,
@@ -28,9 +39,8 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 		.stream = common->stream,
 		.block_tok = hw->block_tok,
 		.kv_blocks = hw->kv_blocks,
-		.host_blocks = block_bytes ? (int64_t)(common->swap_gib * (double)GIB) / block_bytes
-					   : INT64_MAX,
-		.block_bytes = block_bytes,
+		.host_blocks = hardware_host_blocks(hw, common->swap_gib),
+		.block_bytes = block_bytes(hw),
 		.hash_tok = s->c->hash_block,
 		.pcie_bytes_s = hw->pcie_bytes_s,
 		.window_tok = hw->window_tok,
@@ -38,6 +48,7 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 		.window_only = hw->window_only,
 		.seed = s->c->seed,
 		.pp = hw->pp > 0 ? hw->pp : 1,
+		.stage_share = hw->stage_share,
 		.first_slot = (int32_t)s->n_slots,
 		.async = common->async,
 	};

@@ -19,6 +19,7 @@ void instance_init(struct instance *in, const struct instance_want *w)
 		.seats = INT64_MAX,
 		.step_tok = INT64_MAX,
 		.pp = w->pp,
+		.stage_share = w->stage_share,
 		.first_slot = w->first_slot,
 		.async = w->async,
 		.ended_ns = -1,

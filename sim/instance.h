@@ -145,6 +145,7 @@ struct instance {
 	int32_t first_slot;    /* of its batches, in the order of all batches of the simulation */
 	struct parked *parked; /* the others, NULL where there is one batch */
 	int64_t *stage_ns;     /* when each stage is free */
+	const double *stage_share; /* of a step; NULL: equal ones */
 
 	struct batch b;
 	bool preempted;	     /* the last plan preempted some */
@@ -179,6 +180,7 @@ struct instance_want {
 	bool window_only;
 	uint64_t seed;
 	int64_t pp; /* batches, stages */
+	const double *stage_share;
 	int32_t first_slot;
 	bool async;
 };

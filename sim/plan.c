@@ -351,6 +351,8 @@ static void pass_stages(struct instance *in, struct single *s)
 
 	s->end_ns = s->start_ns;
 	for (int64_t i = 0; i < in->pp; i++) {
+		if (in->stage_share)
+			stage_ns = round_ns(s->cost_ns * in->stage_share[i]);
 		if (in->stage_ns[i] > s->end_ns)
 			s->end_ns = in->stage_ns[i];
 		if (s->end_ns <=

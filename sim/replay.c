@@ -14,6 +14,7 @@ struct resources {
 	struct trace *trace;
 	struct executor *executor[2];
 	struct memory_budget budget[2]; /* of the instances, or the prefill and the decode ones */
+	double *stage_share[2];
 	char executor_params[256];
 };
 
@@ -50,6 +51,21 @@ static int make_executor(const struct run_options *o, struct resources *res, int
 		return -1;
 	res->executor[which] = host_wrap(x, &host);
 	return 0;
+}
+
+/* Of a predicted step each stage takes the share of the weights that it reads. */
+static double *stage_shares(const struct model *m, int64_t tp, int64_t pp)
+{
+	double *share = xcalloc((size_t)pp, sizeof(*share));
+	double all = 0;
+
+	for (int64_t i = 0; i < pp; i++) {
+		share[i] = (double)model_stage_streamed_bytes(m, tp, pp, i);
+		all += share[i];
+	}
+	for (int64_t i = 0; i < pp; i++)
+		share[i] /= all;
+	return share;
 }
 
 /* Without a model and a device the pool is what was asked for, or without limit. */
@@ -105,6 +121,9 @@ static int make_hardware(const struct run_options *o, const struct choice *choic
 	hw->executor = res->executor[which];
 	hw->block_tok = want.block_tok;
 	hw->pp = want.pp;
+	if (want.pp > 1 && o->executor != EXECUTOR_FIXED)
+		res->stage_share[which] = stage_shares(&o->model, want.tp, want.pp);
+	hw->stage_share = res->stage_share[which];
 	if (o->has_model)
 		set_kv(&o->model, &want, hw);
 	if (o->has_device)
@@ -122,11 +141,12 @@ static int make_both(const struct run_options *o, const struct choice *choice,
 	return choice->disaggregated ? make_hardware(o, choice, res, 1, decode_hw, e) : 0;
 }
 
-static void free_executors(struct resources *res)
+static void free_hardware(struct resources *res)
 {
-	for (int i = 0; i < 2; i++)
-		if (res->executor[i])
-			executor_free(res->executor[i]);
+	for (int i = 0; i < 2; i++) {
+		executor_free(res->executor[i]);
+		free(res->stage_share[i]);
+	}
 }
 
 int replay_check(const struct run_options *o, const struct choice *choice, struct err *e)
@@ -135,7 +155,7 @@ int replay_check(const struct run_options *o, const struct choice *choice, struc
 	struct hardware hw = {0}, decode_hw = {0};
 	int result = make_both(o, choice, &res, &hw, &decode_hw, e);
 
-	free_executors(&res);
+	free_hardware(&res);
 	return result;
 }
 
@@ -462,7 +482,7 @@ void replay_run(struct replay *r)
 	}
 	r->wall_s = wall_now_s() - start_s;
 	trace_close(res.trace);
-	free_executors(&res);
+	free_hardware(&res);
 }
 
 int replay_commit(struct replay *r, struct err *e)

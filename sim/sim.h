@@ -25,7 +25,8 @@ struct hardware {
 	int64_t kv_move_bytes;	/* of one token over all devices of the instance: what a transfer
 				   carries */
 	double pcie_bytes_s;
-	int64_t pp; /* batches in flight, stages; 0 is 1 */
+	int64_t pp;		   /* batches in flight, stages; 0 is 1 */
+	const double *stage_share; /* of a step, pp of them that sum to 1; NULL: equal ones */
 	/* Layers that attend to the last window_tok tokens only (0: none): window_share blocks of
 	 * the pool for each block of min(slots, window_tok), beside those of the other layers,
 	 * unless all layers are such (window_only). */
@@ -34,6 +35,9 @@ struct hardware {
 	int64_t window_move_bytes; /* of a token within the window: kv_move_bytes is of the others
 				    */
 };
+
+/* KV blocks that so much host memory holds, of one device; of unknown size: any number. */
+int64_t hardware_host_blocks(const struct hardware *hw, double swap_gib);
 
 enum max_tokens_rule { MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT, MAX_TOKENS_N };
 

@@ -127,6 +127,7 @@ static struct hardware hardware_of(const struct harness_options *o, const struct
 		.kv_move_bytes = o->token_bytes,
 		.pcie_bytes_s = o->pcie_bytes_s,
 		.pp = pp,
+		.stage_share = o->stage_share,
 		.window_tok = o->window_tok,
 		.window_share = o->window_share,
 		.window_only = o->window_only,

@@ -19,8 +19,9 @@ struct harness_options {
 	int64_t kv_blocks, decode_kv_blocks, block_tok;
 	int64_t token_bytes; /* of the KV of a token, on a device and over all of them */
 	double pcie_bytes_s;
-	int64_t pp, decode_pp;		  /* batches, stages of an instance; 0 is 1 */
-	int64_t window_tok, window_share; /* struct hardware */
+	int64_t pp, decode_pp;	   /* batches, stages of an instance; 0 is 1 */
+	const double *stage_share; /* struct hardware */
+	int64_t window_tok, window_share;
 	bool window_only;
 	int64_t window_token_bytes; /* window_move_bytes */
 	int64_t hash_block;	    /* tokens of a hash id of the rows; 0: they have none */

@@ -76,6 +76,43 @@ static void test_full_pipe(void **state)
 }
 
 /*
+ * Stages of 0.25, 0.25 and 0.5 of a step of 20: 5, 5 and 10. Three requests at once, a batch each.
+ * Prefills: 0-5-10-20; 5-10-15, stage 3 is free at 20: 20-30; 10-15-20, 30-40. Then the first
+ * decodes from 20: 25, 30, and waits for stage 3 until 40: 50. The others likewise: 60, 70. The
+ * slowest stage gives the pace: a step every 10, where equal stages would give one every 6.67.
+ */
+static void check_unequal_stages(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 20, 50);
+	assert_times(r, 1, 0, 30, 60);
+	assert_times(r, 2, 0, 40, 70);
+}
+
+/* Rounded stage by stage: 0.3 and 0.7 of 9 are 2.7 and 6.3, 3 and 6: 3-9; of 5 they are 1.5 and
+ * 3.5, 2 and 4, and the decode step takes 6. */
+static void check_rounded_stages(const struct harness_result *r)
+{
+	assert_times(r, 0, 0, 9, 15);
+}
+
+static void test_unequal_stages(void **state)
+{
+	static const struct trace_row three[] = {ROW(0, 1, 2), ROW(0, 1, 2), ROW(0, 1, 2)};
+	static const struct trace_row one[] = {ROW(0, 4, 2)};
+	static const double share[] = {0.25, 0.25, 0.5}, uneven[] = {0.3, 0.7};
+	struct harness_options o = harness_default("paged", "step_ns=20");
+
+	(void)state;
+	o.pp = 3;
+	o.stage_share = share;
+	both_ways(&o, ROWS(three), check_unequal_stages);
+	o = harness_default("paged", "step_ns=5,prefill_tok_ns=1");
+	o.pp = 2;
+	o.stage_share = uneven;
+	both_ways(&o, ROWS(one), check_rounded_stages);
+}
+
+/*
  * One pool for both batches. Blocks of 1: each request holds 2 in its prefill and one more a step;
  * the pool has 6. Batch 0 steps at 0, 10, 20, .., batch 1 at 0 (to 15), 15, 25, ... Slots of r0 by
  * step: 2, 3, 4; of r1: 2, 3. At 20 r0 wants its 4th: 3 + 3 are in use, so r0, the last of its own
@@ -266,12 +303,12 @@ static void test_window_padded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_stages),    cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_full_pipe),     cmocka_unit_test(test_shared_pool),
-		cmocka_unit_test(test_arrival_lags),  cmocka_unit_test(test_seat_lags),
-		cmocka_unit_test(test_blocks_lag),    cmocka_unit_test(test_host),
-		cmocka_unit_test(test_window),	      cmocka_unit_test(test_window_only),
-		cmocka_unit_test(test_window_padded),
+		cmocka_unit_test(test_two_stages),  cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_full_pipe),   cmocka_unit_test(test_unequal_stages),
+		cmocka_unit_test(test_shared_pool), cmocka_unit_test(test_arrival_lags),
+		cmocka_unit_test(test_seat_lags),   cmocka_unit_test(test_blocks_lag),
+		cmocka_unit_test(test_host),	    cmocka_unit_test(test_window),
+		cmocka_unit_test(test_window_only), cmocka_unit_test(test_window_padded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,39 @@ static void test_stages(void **state)
 		   (const struct expect[]){{"devices", 24}, {.name = NULL}});
 }
 
+/*
+ * Of two stages of Llama-3-8B the second reads 16 layers and the head, 0.535 of the weights. A
+ * request alone has a step at a time; two share the stages, and the second is busy throughout: each
+ * has a token every 2 x 0.535 of a step. Four stages: one in 4 x 0.302. Fixed times are halved, and
+ * both have a token every step.
+ */
+static void test_stages_are_unequal(void **state)
+{
+	(void)state;
+#define MANY ",rate=inf,prompt=10,output=400 "
+	static const struct {
+		const char *what, *n;
+		double stretch;
+	} cases[] = {
+		{MANY HW "-p paged --pp 2", "2", 2 * 0.53500},
+		{MANY HW "-p paged --pp 4", "4", 4 * 0.30250},
+		{MANY HW "-p disaggregated:decode_pp=2", "2", 2 * 0.53500},
+		{MANY FAST HW "-p paged --pp 2", "2", 1},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char alone[256], all[256];
+		snprintf(alone, sizeof(alone), "synth:constant,n=1%s", cases[i].what);
+		snprintf(all, sizeof(all), "synth:constant,n=%s%s", cases[i].n, cases[i].what);
+		struct results one = run_rows(alone), many = run_rows(all);
+		double stretch =
+			row_number(&many, 0, "tpot_p50_s") / row_number(&one, 0, "tpot_p50_s");
+		assert_near(stretch, cases[i].stretch, 0.003);
+		free_rows(&one);
+		free_rows(&many);
+	}
+#undef MANY
+}
+
 /* Slots 10,000: 625 blocks of 16 in layers without a window, 8 more for the last 128 in the others;
  * where each layer has a window of 4096, 256 in all. */
 static void test_windows_bound_the_cache(void **state)
@@ -156,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_host_overhead),
 		cmocka_unit_test(test_a_device_of_ones_own),
 		cmocka_unit_test(test_stages),
+		cmocka_unit_test(test_stages_are_unequal),
 		cmocka_unit_test(test_windows_bound_the_cache),
 		cmocka_unit_test(test_windows_bound_a_transfer),
 		cmocka_unit_test(test_memory_options),

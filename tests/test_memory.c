@@ -1,6 +1,7 @@
 /* The memory budget agrees with what real servers print. */
 
 #include "calibrate/memory.h"
+#include "sim/sim.h"
 #include "tests/load.h"
 #include "tests/testing.h"
 #include <math.h>
@@ -79,7 +80,7 @@ static void test_tokens_that_servers_printed(void **state)
 	assert_near(230528 / 100000.0, 2.31, 0.005);
 }
 
-/* case 23: blocks of 16 in 4 GiB of host memory */
+/* case 23: blocks of 16 in 4 GiB of host memory, as an instance of a run has them */
 static void test_swap_blocks(void **state)
 {
 	(void)state;
@@ -88,10 +89,14 @@ static void test_swap_blocks(void **state)
 		int64_t blocks;
 	} cases[] = {{"opt-125m", 7281}, {"llama-3-8b", 2048}, {"llama-2-7b", 512}, {"phi-2", 819}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model m = load_model(cases[i].name);
-		assert_i64(memory_swap_blocks(&m, 1, 16, 16, 4 * gib), cases[i].blocks);
-		assert_i64(memory_swap_blocks(&m, 1, 16, 16, 0), 0);
+		struct memory_want w = wants();
+		struct memory_budget b = budget(cases[i].name, "h200", &w);
+		struct hardware hw = {.block_tok = w.block_tok, .kv_token_bytes = b.kv_token_bytes};
+		assert_i64(hardware_host_blocks(&hw, 4), cases[i].blocks);
+		assert_i64(hardware_host_blocks(&hw, 0), 0);
 	}
+	/* nothing is known of the size */
+	assert_i64(hardware_host_blocks(&(struct hardware){.block_tok = 16}, 4), INT64_MAX);
 }
 
 static void test_overrides_are_never_overwritten(void **state)
@@ -184,6 +189,33 @@ static void test_a_negative_budget_says_what_would_do(void **state)
 	w.pp = 2;
 	memory_budget(&vicuna, load_device("rtx-4090"), &w, &b);
 	assert_fine(memory_check(&vicuna, load_device("rtx-4090"), &w, &b, &e), e);
+}
+
+/* DeepSeek-R1 on two stages of 8 H100s: what is proposed holds beside --pp 2. */
+static void test_advice_holds_with_the_stages_given(void **state)
+{
+	(void)state;
+	struct err e;
+	struct model m = load_model("deepseek-r1");
+	struct memory_want w = wants();
+	struct memory_budget b;
+	w.tp = 8;
+	w.pp = 2;
+	memory_budget(&m, load_device("h100"), &w, &b);
+	assert_refused(memory_check(&m, load_device("h100"), &w, &b, &e), e,
+		       "deepseek-r1 at tp 8, pp 2, on h100 leaves");
+	assert_refused(memory_check(&m, load_device("h100"), &w, &b, &e), e,
+		       "do: --tp 16, or -d h200");
+	memory_budget(&m, load_device("h200"), &w, &b);
+	assert_fine(memory_check(&m, load_device("h200"), &w, &b, &e), e);
+	w.tp = 16;
+	memory_budget(&m, load_device("h100"), &w, &b);
+	assert_fine(memory_check(&m, load_device("h100"), &w, &b, &e), e);
+	/* each is needed: without the stages neither does */
+	w.pp = 1;
+	memory_budget(&m, load_device("h100"), &w, &b);
+	assert_refused(memory_check(&m, load_device("h100"), &w, &b, &e), e,
+		       "deepseek-r1 at tp 16 on h100 leaves");
 }
 
 /* Two bits hold 16 / 3 as many tokens; whole blocks take a little off. */
@@ -355,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_a_budget_by_hand),
 		cmocka_unit_test(test_default_reserve),
 		cmocka_unit_test(test_a_negative_budget_says_what_would_do),
+		cmocka_unit_test(test_advice_holds_with_the_stages_given),
 		cmocka_unit_test(test_more_room_never_holds_less),
 		cmocka_unit_test(test_pools_with_windows),
 		cmocka_unit_test(test_a_stage),

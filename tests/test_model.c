@@ -214,6 +214,83 @@ static void test_stages(void **state)
 	assert_refused(model_check_pp(&qwen, 0, &e), e, "pp is 0");
 }
 
+/*
+ * What a stage reads. Llama-3-8B in 3: 11, 11 and 10 layers, and the head on the last. DeepSeek-V3
+ * in 8: the three dense layers are on the first, with 5 others; layers 40 to 46 are on the sixth.
+ */
+static void test_what_stages_read(void **state)
+{
+	(void)state;
+	struct model llama = load("llama-3-8b"), v3 = load("deepseek-v3");
+	int64_t head = 128256LL * 4096, layer = (8030261248 - 2 * head - 4096) / 32;
+	assert_i64(model_stage_streamed_bytes(&llama, 1, 3, 0), 2 * 11 * layer);
+	assert_i64(model_stage_streamed_bytes(&llama, 1, 3, 1), 2 * 11 * layer);
+	assert_i64(model_stage_streamed_bytes(&llama, 1, 3, 2), 2 * (10 * layer + head + 4096));
+	struct model_stage s = model_stage(&v3, 8, 0);
+	assert_i64(s.layers, 8);
+	assert_i64(s.dense_layers, 3);
+	s = model_stage(&v3, 8, 5);
+	assert_i64(s.first_layer, 40);
+	assert_i64(s.layers, 7);
+	assert_i64(s.dense_layers, 0);
+}
+
+/* Stages hold each layer once: they add up to the model, of any built-in one, however it is split.
+ * Rounding of weights in fewer bits to bytes is of each stage. */
+static void test_stages_add_up(void **state)
+{
+	(void)state;
+	size_t n;
+	const struct model *list = model_list(&n);
+	for (size_t i = 0; i < n; i++) {
+		const struct model *m = &list[i];
+		for (int64_t pp = 1; pp <= m->layers; pp++) {
+			int64_t layers = 0, dense = 0, window = 0, bytes = 0;
+			for (int64_t k = 0; k < pp; k++) {
+				struct model_stage s = model_stage(m, pp, k);
+				assert_i64(s.first_layer, layers);
+				layers += s.layers;
+				dense += s.dense_layers;
+				window += s.window_layers;
+				bytes += model_stage_streamed_bytes(m, 1, pp, k);
+			}
+			assert_i64(layers, m->layers);
+			assert_i64(dense, m->experts ? m->dense_layers : 0);
+			assert_i64(window, m->window_layers);
+			assert_near(bytes, model_streamed_bytes(m, 1), m->expert_bits > 0 ? pp : 0);
+		}
+	}
+}
+
+/*
+ * gpt-oss-120b: every other of 36 layers has a window, from the first on. In 4 stages of 9 the
+ * first and third have 5 with and 4 without, the others 4 and 5: 2 x 8 x 64 numbers of 2 bytes a
+ * layer. In 2 there are 9 of each.
+ */
+static void test_windows_in_stages(void **state)
+{
+	(void)state;
+	struct model oss = load("gpt-oss-120b"), llama = load("llama-3-8b");
+	struct model_kv kv;
+	assert_i64(model_stage(&oss, 4, 0).window_layers, 5);
+	assert_i64(model_stage(&oss, 4, 1).window_layers, 4);
+	model_kv(&oss, 1, 4, 16, &kv);
+	assert_i64(kv.full_bytes, 5 * 2048);
+	assert_i64(kv.window_bytes, 4 * 2048);
+	assert_i64(kv.slot_bytes, 5 * 2048);
+	assert_i64(kv.window_share, 1);
+	model_kv(&oss, 1, 2, 16, &kv);
+	assert_i64(kv.full_bytes, 9 * 2048);
+	assert_i64(kv.window_bytes, 9 * 2048);
+	/* five with a window, then one without (Gemma-3): of 12 layers in 2 stages, one in each */
+	llama.layers = 12;
+	llama.window_layers = 10;
+	llama.window_tok = 1024;
+	model_kv(&llama, 1, 2, 16, &kv);
+	assert_i64(kv.full_bytes, 4096);
+	assert_i64(kv.window_bytes, 5 * 4096);
+}
+
 /* case 22: Qwen2.5-7B has 4 KV heads; MLA is not divided. */
 static void test_kv_bytes_under_tensor_parallelism(void **state)
 {
@@ -331,6 +408,9 @@ int main(void)
 		cmocka_unit_test(test_weights_in_fewer_bits),
 		cmocka_unit_test(test_kv_bytes_with_windows),
 		cmocka_unit_test(test_stages),
+		cmocka_unit_test(test_what_stages_read),
+		cmocka_unit_test(test_stages_add_up),
+		cmocka_unit_test(test_windows_in_stages),
 		cmocka_unit_test(test_kv_bytes_under_tensor_parallelism),
 		cmocka_unit_test(test_kv_in_fewer_bits),
 		cmocka_unit_test(test_transfer_sizes),
