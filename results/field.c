@@ -101,7 +101,7 @@ static void csv_text(char *cell, const char *text, size_t len)
 }
 
 /* A bar would end the cell, a line break the table. */
-static void md_text(char *cell, const char *text, size_t len)
+void fields_md_text(char *cell, const char *text, size_t len)
 {
 	char *p = cell;
 
@@ -153,7 +153,7 @@ static void render(char *cell, enum format format, const struct field *f, const 
 	static const char *const nulls[] = {
 		[FORMAT_MD] = "-", [FORMAT_CSV] = "", [FORMAT_JSONL] = "null"};
 	static void (*const texts[])(char *, const char *, size_t) = {
-		[FORMAT_MD] = md_text, [FORMAT_CSV] = csv_text, [FORMAT_JSONL] = json_text};
+		[FORMAT_MD] = fields_md_text, [FORMAT_CSV] = csv_text, [FORMAT_JSONL] = json_text};
 	size_t len;
 
 	if (field_is_null(f, row)) {

@@ -54,6 +54,9 @@ int format_parse(const char *name);
 int fields_print(FILE *out, enum format format, const struct field *fields, const void *const *rows,
 		 size_t n);
 
+/* A text as a cell of a markdown table; `cell` has room for twice its length. */
+void fields_md_text(char *cell, const char *text, size_t len);
+
 /* Sets every field of a row to NULL; the rest of the row is not touched. */
 void fields_clear(const struct field *fields, void *row);
 

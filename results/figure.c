@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/err.h"
+#include "sim/utf8.h"
 
 struct figure_panel *figure_panel(struct figure *f, const char *quantity)
 {
@@ -51,6 +52,7 @@ void figure_note(struct figure *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	utf8_clean(text);
 	f->notes = xrealloc(f->notes, (f->n_notes + 1) * sizeof *f->notes);
 	f->notes[f->n_notes++] = xstrdup(text);
 }

@@ -105,6 +105,14 @@ static void fill_row(const struct capacity *c, struct capacity_row *row)
 	snprintf(row->device, sizeof(row->device), "%s", c->device.name);
 }
 
+enum { MD_NAME = 256 };
+
+/* A name comes from a file of the user's. */
+static void md_name(char cell[MD_NAME], const char *name)
+{
+	fields_md_text(cell, name, strnlen(name, MD_NAME / 2 - 1));
+}
+
 static void print_bytes(const char *what, int64_t bytes)
 {
 	printf("| %-36s | %10.3f | %15lld |\n", what, (double)bytes / GIB, (long long)bytes);
@@ -118,11 +126,12 @@ static void print_count(const char *what, int64_t n)
 static void print_budget(const struct capacity *c)
 {
 	const struct memory_budget *b = &c->budget;
-	char usable[64];
+	char usable[64], device[MD_NAME];
 	snprintf(usable, sizeof(usable), "usable: utilization %.4g", c->want.utilization);
 	printf("| %-36s | %10s | %15s |\n", "memory of one device", "GiB", "bytes");
 	printf("|:-------------------------------------|-----------:|----------------:|\n");
-	print_bytes(c->device.name, b->memory_bytes);
+	md_name(device, c->device.name);
+	print_bytes(device, b->memory_bytes);
 	print_bytes(usable, b->usable_bytes);
 	print_bytes("- weights", -b->weights_bytes);
 	print_bytes(c->want.reserve_bytes < 0 ? "- reserve (default)" : "- reserve",
@@ -176,7 +185,10 @@ static void print_pool(const struct capacity *c)
 
 static void print_md(const struct capacity *c)
 {
-	printf("%s on %s, tp %lld", c->model.name, c->device.name, (long long)c->want.tp);
+	char model[MD_NAME], device[MD_NAME];
+	md_name(model, c->model.name);
+	md_name(device, c->device.name);
+	printf("%s on %s, tp %lld", model, device, (long long)c->want.tp);
 	if (c->want.pp > 1)
 		printf(", pp %lld", (long long)c->want.pp);
 	printf(": %lld parameters, %lld active, %lld bytes each",

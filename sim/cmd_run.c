@@ -3,6 +3,7 @@
  * to can be found bad later: the runs done before that one stay, printed and stored.
  */
 #include "sim/replay.h"
+#include "sim/utf8.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -105,8 +106,11 @@ static void describe_trace(const struct replay *r)
 	const struct trace_counts *t = &r->trace;
 	double span_s = (double)(t->last_ns - t->first_ns) / 1e9;
 
-	fprintf(stderr, "omnibus run: %s: %" PRId64 " rows over %.6g s", r->info.trace, t->rows,
-		span_s);
+	char name[sizeof(r->info.trace)];
+
+	memcpy(name, r->info.trace, sizeof(name));
+	utf8_clean(name);
+	fprintf(stderr, "omnibus run: %s: %" PRId64 " rows over %.6g s", name, t->rows, span_s);
 	if (t->rows > 1 && span_s > 0)
 		fprintf(stderr, ", %.4g a second", (double)(t->rows - 1) / span_s);
 	fputs(r->options->n_rates > 1 ? ", at the first --rate\n" : "\n", stderr);

@@ -1,4 +1,5 @@
 #include "sim/err.h"
+#include "sim/utf8.h"
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,9 +13,7 @@ int err_set(struct err *e, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/* One line, and nothing that a terminal obeys, whatever the names in it hold. */
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	utf8_clean(text);
 	memcpy(e->text, text, sizeof(text));
 	return -1;
 }

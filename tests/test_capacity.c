@@ -187,6 +187,20 @@ static void test_a_config_file(void **state)
 	assert_string_equal(strchr(row, ','), strchr(built_in, ','));
 }
 
+/* A device is called as its file is: a bar or a line break in that is no cell of the table. */
+static void test_a_name_is_one_cell(void **state)
+{
+	static const char device[] = "{\"memory_bytes\": 85899345920, \"peak_bytes_s\": 2e12, "
+				     "\"peak_flops\": 3e14, \"pcie_bytes_s\": 25e9}";
+	(void)state;
+	struct run_output o =
+		testing_run("capacity -m llama-3-8b -d '%s'", testing_file("a|b\nc.json", device));
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.out, " on a\\|b c, tp 1"));
+	assert_non_null(strstr(o.out, "\n| a\\|b c  "));
+	testing_run_free(&o);
+}
+
 static void test_help(void **state)
 {
 	(void)state;
@@ -271,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_a_negative_budget_has_its_row),
 		cmocka_unit_test(test_the_budget_line_by_line),
 		cmocka_unit_test(test_a_config_file),
+		cmocka_unit_test(test_a_name_is_one_cell),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_kv_heads_replicate),
 		cmocka_unit_test(test_wrong_usage_is_one_sentence),

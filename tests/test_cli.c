@@ -284,6 +284,27 @@ static void test_stdout_is_the_result(void **state)
 	testing_run_free(&piped);
 }
 
+/* What a file is called stays on one line, and is no order to a terminal. */
+static void test_names_of_files(void **state)
+{
+	(void)state;
+	const char *path =
+		testing_file("a\nb\xff\x1b.csv", "arrive_s,prompt_tok,output_tok\n0,1,1\n");
+	struct run_output all[] = {
+		testing_run("run '%s' -x fixed:step_ns=1e6 -p paged", path),
+		testing_run("run '%s.not' -x fixed:step_ns=1e6 -p paged", path),
+		testing_run("trace convert '%s' -O '%s/x'", path, path),
+		testing_run("plot cdf --db '%s' --format tsv", path),
+		testing_run("trace info '%s' >&2", path),
+	};
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_non_null(strstr(all[i].err, "/a?b??.csv"));
+		if (i < 4)
+			assert_i64(count_lines(all[i].err), 1);
+		testing_run_free(&all[i]);
+	}
+}
+
 /* Nobody reads the result: a failure, not a crash and not a success. */
 static void test_full_disk(void **state)
 {
@@ -324,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_usage_of_run),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_stdout_is_the_result),
+		cmocka_unit_test(test_names_of_files),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_run_then_compare),
 	};

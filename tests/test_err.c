@@ -35,6 +35,16 @@ static void test_set_cuts_what_is_too_long(void **state)
 	assert_i64(s.after, 'x');
 }
 
+/* Names of files hold any byte; a sentence is one line of UTF-8 that no terminal obeys. */
+static void test_set_is_one_clean_line(void **state)
+{
+	(void)state;
+	struct err e;
+	err_set(&e, "%s",
+		"a\nb\x1b[31m\x7f \xff\xc3 \xc2\x9b \xed\xa0\x80 \xc3\xa9\xf0\x9f\x98\x80");
+	assert_string_equal(e.text, "a?b?[31m? ?? ? ??? \xc3\xa9\xf0\x9f\x98\x80");
+}
+
 static void assert_nearest(const char *got, const char *want)
 {
 	struct err e;
@@ -119,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set_formats),
 		cmocka_unit_test(test_set_may_quote_itself),
+		cmocka_unit_test(test_set_is_one_clean_line),
 		cmocka_unit_test(test_set_cuts_what_is_too_long),
 		cmocka_unit_test(test_unknown_names_all),
 		cmocka_unit_test(test_unknown_nearest),

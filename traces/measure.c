@@ -1,5 +1,6 @@
 /* measure.c: see measure.h. */
 #include "traces/measure.h"
+#include "sim/utf8.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -215,7 +216,10 @@ void measure_release(struct measure *m)
 
 static void print_counts(const struct measure *m, FILE *out)
 {
-	fprintf(out, "%-14s %s (%s)\n", "trace", m->source, m->format);
+	char source[sizeof(m->source)];
+	memcpy(source, m->source, sizeof(source));
+	utf8_clean(source);
+	fprintf(out, "%-14s %s (%s)\n", "trace", source, m->format);
 	fprintf(out, "%-14s %" PRId64 "\n", "rows", m->rows);
 	fprintf(out, "%-14s %" PRId64 " without output, %" PRId64 " without prompt\n", "skipped",
 		m->skipped_zero, m->skipped_zero_prompt);
