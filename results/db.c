@@ -104,6 +104,14 @@ int db_refuse(const char *path, enum db_owner owner, struct err *e)
 		       path);
 }
 
+/* Of I/O errors, those that the lack of room brings. */
+static bool is_write(int code)
+{
+	return code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC ||
+	       code == SQLITE_IOERR_TRUNCATE || code == SQLITE_IOERR_SHMSIZE ||
+	       code == SQLITE_IOERR_SHMMAP || code == SQLITE_IOERR_CLOSE;
+}
+
 int db_fail(sqlite3 *db, const char *path, const char *what, struct err *e)
 {
 	struct stat st;
@@ -120,7 +128,7 @@ int db_fail(sqlite3 *db, const char *path, const char *what, struct err *e)
 		return err_set(e, "%s: %s: the database is damaged (%s)", path, what,
 			       sqlite3_errmsg(db));
 	case SQLITE_IOERR:
-		if (sqlite3_extended_errcode(db) == SQLITE_IOERR_WRITE)
+		if (is_write(sqlite3_extended_errcode(db)))
 			return err_set(e,
 				       "%s: %s: writing failed: a broken disk, or a limit on "
 				       "the size of files",

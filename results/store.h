@@ -6,7 +6,9 @@
  * visible only when it is complete; a process that is killed leaves nothing behind.
  * results/schema.sql is the documentation of the tables.
  *
- * Errors: -1 and a sentence that names the file; the database is then as it was.
+ * Errors: -1 and a sentence that names the file; the database is then as it was. A file that had to
+ * be created stays, without a run: another process may have it open, and what that one stores would
+ * be lost with it. The next run fills it.
  */
 #ifndef RESULTS_STORE_H
 #define RESULTS_STORE_H

@@ -1,4 +1,4 @@
-#include "tests/testing.h"
+#include "tests/run_rows.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -19,14 +19,6 @@ static void assert_contains(const char *text, const char *part, const char *what
 		return;
 	print_error("%s: no '%s' in: %s\n", what, part, text);
 	fail();
-}
-
-static size_t count_lines(const char *text)
-{
-	size_t n = 0;
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
 }
 
 /* Exit code `code`, nothing on stdout, one line on stderr with all of `parts` (NULL-terminated). */
@@ -319,6 +311,38 @@ static void test_full_disk(void **state)
 	testing_run_free(&o);
 }
 
+/*
+ * A limit on the size of files stands for a disk that is full when the first run is stored. What
+ * stays holds no run, whatever it has of a database by then, and the next run is its first.
+ */
+static void test_no_room_for_the_first_run(void **state)
+{
+	static const int blocks[] = {1, 4, 12, 60, 200}; /* of 512 bytes */
+	(void)state;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+		static const char run[] = "run synth:poisson,rate=5,n=3000 -x fixed:step_ns=1e7 "
+					  "-p paged --db";
+		char name[32], command[2048];
+		snprintf(name, sizeof(name), "room%d.db", blocks[i]);
+		const char *path = testing_path(name);
+		snprintf(command, sizeof(command),
+			 "ulimit -f %d; %s %s %s 2>&1 | /bin/grep -q 'writing failed: '", blocks[i],
+			 run_program, run, path);
+		assert_i64(system(command), 0);
+		struct run_output o = testing_run("compare --db %s", path);
+		assert_exit(o, 1);
+		assert_string_equal(o.out, "");
+		assert_non_null(strstr(o.err, "it holds no run yet"));
+		testing_run_free(&o);
+		o = testing_run("%s %s", run, path);
+		assert_exit(o, 0);
+		assert_non_null(strstr(o.out, "|   1 | paged"));
+		testing_run_free(&o);
+		snprintf(command, sizeof(command), "ls %s-* 2>/dev/null", path);
+		assert_true(system(command) != 0);
+	}
+}
+
 static void test_run_then_compare(void **state)
 {
 	(void)state;
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_stdout_is_the_result),
 		cmocka_unit_test(test_names_of_files),
 		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_no_room_for_the_first_run),
 		cmocka_unit_test(test_run_then_compare),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
