@@ -292,7 +292,7 @@ static int set_base(struct choice *c, const char *name, struct err *e)
 /* Parameters of the shape that contradict each other. `given`: as written, or NULL. */
 static int check_shape(const struct choice *c, const char *given, struct err *e)
 {
-	if (c->disaggregated && c->shape.link != MOVE_GIVEN && given && strstr(given, "bandwidth="))
+	if (c->disaggregated && c->shape.link != MOVE_GIVEN && param_is_given(given, "bandwidth"))
 		return err_set(e,
 			       "%s: link=%s takes the bandwidth of the device; bandwidth= is for "
 			       "link=given",

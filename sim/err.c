@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 int err_set(struct err *e, const char *fmt, ...)
 {
@@ -75,6 +76,13 @@ int err_unknown(struct err *e, const char *kind, const char *got, const char *co
 		       names[nearest(got, names, n)], list);
 }
 
+_Noreturn void no_memory(size_t n, size_t size)
+{
+	size_t bytes = size > 0 && n > SIZE_MAX / size ? SIZE_MAX : n * size;
+	fprintf(stderr, "omnibus: out of memory: %zu more bytes were needed\n", bytes);
+	_exit(1);
+}
+
 void *xmalloc(size_t size)
 {
 	return xrealloc(NULL, size);
@@ -83,7 +91,8 @@ void *xmalloc(size_t size)
 void *xcalloc(size_t n, size_t size)
 {
 	void *p = n && size ? calloc(n, size) : calloc(1, 1);
-	CHECK(p, "no memory for %zu times %zu bytes", n, size);
+	if (!p)
+		no_memory(n, size);
 	return p;
 }
 
@@ -91,7 +100,8 @@ void *xrealloc(void *p, size_t size)
 {
 	/* realloc(p, 0) may free p and return NULL; then a second free of it would be a bug */
 	void *q = realloc(p, size ? size : 1);
-	CHECK(q, "no memory for %zu bytes", size);
+	if (!q)
+		no_memory(1, size);
 	return q;
 }
 

@@ -27,12 +27,14 @@ int err_unknown(struct err *e, const char *kind, const char *got, const char *co
 		size_t n);
 
 /*
- * malloc and friends that abort with a sentence when memory is out: there is no way on. Never NULL,
- * not even for no bytes.
+ * malloc and friends that end the program with a sentence and exit code 1 when memory is out: there
+ * is no way on, and nothing that waits to be written goes out. Never NULL, not even for no bytes.
  */
 void *xmalloc(size_t size) __attribute__((returns_nonnull));
 void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull));
 void *xrealloc(void *p, size_t size) __attribute__((returns_nonnull));
+/* The same end, for libraries that return NULL. */
+_Noreturn void no_memory(size_t n, size_t size);
 char *xstrdup(const char *s) __attribute__((returns_nonnull));
 
 /* A broken invariant of our own: aborts in every build type; say both numbers in the message. */

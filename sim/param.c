@@ -167,6 +167,15 @@ int param_parse(const struct param_set *sets, size_t n, const char *owner, const
 	return result;
 }
 
+bool param_is_given(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, name, len) == 0 && at[len] == '=')
+			return true;
+	return false;
+}
+
 static void print_value(const struct param *p, const void *values, char *buf, size_t size)
 {
 	const void *at = const_field(p, values);

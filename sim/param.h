@@ -9,6 +9,7 @@
 #define SIM_PARAM_H
 
 #include "sim/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,9 @@ struct param_set {
 };
 int param_parse(const struct param_set *sets, size_t n, const char *owner, const char *text,
 		struct err *e);
+
+/* Is `name` among the items of "k=v,k=v" (NULL: of none)? */
+bool param_is_given(const char *text, const char *name);
 
 /*
  * Appends "k=v,k=v" of the whole table, canonical, to the string in buf, after a comma unless that

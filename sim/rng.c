@@ -16,7 +16,8 @@ gsl_rng *rng_new(uint64_t seed, const char *name)
 	for (const char *p = name; *p; p++)
 		hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
 	gsl_rng *r = gsl_rng_alloc(gsl_rng_taus2);
-	CHECK(r, "no memory for the random stream %s", name);
+	if (!r)
+		no_memory(1, sizeof(*r));
 	/* taus2 takes 32 bits of a seed, so both halves go into them. */
 	uint64_t s = rng_mix(hash ^ rng_mix(seed));
 	gsl_rng_set(r, (unsigned long)((s ^ (s >> 32)) & 0xffffffff));

@@ -1,5 +1,7 @@
 #include "tests/testing.h"
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *const policies[] = {"static", "continuous", "paged", "disaggregated"};
 
@@ -124,6 +126,33 @@ static void test_memory(void **state)
 	free(xcalloc(0, 8));
 }
 
+/* One sentence and exit code 1; what was to be printed is not. */
+static void test_out_of_memory(void **state)
+{
+	(void)state;
+	int to[2], code;
+	char said[256];
+	assert_int_equal(pipe(to), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(to[1], STDERR_FILENO);
+		dup2(to[1], STDOUT_FILENO);
+		printf("a result");
+		no_memory(SIZE_MAX / 4, 16);
+	}
+	close(to[1]);
+	ssize_t n = read(to[0], said, sizeof(said) - 1);
+	assert_true(n > 0);
+	said[n] = '\0';
+	assert_int_equal(read(to[0], said + n, 1), 0);
+	close(to[0]);
+	assert_int_equal(waitpid(child, &code, 0), child);
+	assert_true(WIFEXITED(code));
+	assert_i64(WEXITSTATUS(code), 1);
+	assert_string_equal(said, "omnibus: out of memory: 18446744073709551615 more bytes were "
+				  "needed\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +166,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_of_nothing),
 		cmocka_unit_test(test_unknown_survives_long_names),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -354,6 +354,32 @@ static void bad_generators(void **state)
 		{"synth:poisson,split=-1", "split"},
 		{"synth:poisson,slot=-1", "slot"},
 		{"synth:poisson,lengths=/no/such/file", "/no/such/file"},
+		{"synth:poisson,cv=2", "cv needs arrivals=gamma or arrivals=weibull"},
+		{"synth:constant,cv=2", "cv needs arrivals=gamma or arrivals=weibull"},
+		{"synth:gamma,rate=inf", "cv needs arrivals=gamma or arrivals=weibull, and a fin"},
+		{"synth:poisson,burst_on=5", "burst_on needs burst above 1"},
+		{"synth:poisson,burst_period=500", "burst_period needs burst above 1"},
+		{"synth:poisson,burst=2,rate=inf", "burst needs a finite rate"},
+		{"synth:bursts,rate=inf", "burst needs a finite rate"},
+		{"synth:diurnal,rate=inf", "swing needs a finite rate"},
+		{"synth:azure-code,slot=2,rate=inf", "slot needs a finite rate"},
+		{"synth:poisson,day=100", "day needs swing above 0"},
+		{"synth:poisson,split=4,output=100", "output needs split=0"},
+		{"synth:poisson,split=4,output_max=100", "output_max needs split=0"},
+		{"synth:poisson,split=4,corr=1", "corr needs split=0"},
+		{"synth:poisson,prefixes=3", "prefixes needs prefix_tok above 0"},
+		{"synth:poisson,prefix_tok=32,prefix_zipf=2", "prefix_zipf needs prefix_tok above"},
+		{"synth:poisson,think=3", "think needs turns above 1"},
+		{"synth:poisson,follow=0.5,think=3", "think needs turns above 1"},
+		{"synth:poisson,token_time=3", "token_time needs turns above 1 or follow"},
+		{"synth:poisson,turns=2,open=9", "open needs follow above 0"},
+		{"synth:poisson,hash_block=64", "hash_block needs prefix_tok, turns or follow"},
+		{"synth:poisson,hash_rule=ceil", "hash_rule needs prefix_tok, turns or follow"},
+		/* 2^24 ids a row at most */
+		{"synth:poisson,prompt=1000000000,prompt_max=1000000000,prefix_tok=1,hash_block=1",
+		 "up to 1000000000 hash ids of hash_block=1: at most 16777216"},
+		{"synth:poisson,turns=2,prompt_max=268435472",
+		 "up to 16777217 hash ids of hash_block=16: at most 16777216"},
 		{"synth:constant,rate=1e-9,n=100", "row 8 would arrive after more than 200 years"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -361,6 +387,27 @@ static void bad_generators(void **state)
 		struct rows r;
 		struct trace_spec spec = {.source = cases[i].source};
 		assert_refused(read_rows(&spec, &r, &e), e, cases[i].part);
+	}
+}
+
+/* What a name stands for goes with what it is changed to; and zeros say nothing. */
+static void parameters_that_need_nothing(void **state)
+{
+	(void)state;
+	static const char *const sources[] = {
+		"synth:azure-code,rate=inf,n=2",
+		"synth:mooncake-conv,follow=0,prefix_tok=0,n=2",
+		"synth:poisson,cv=0,rate=inf,burst=1,swing=0,slot=0,n=2",
+		"synth:poisson,split=0,output=5,n=2",
+		"synth:servegen-r1,day=3600,n=2",
+		"synth:poisson,follow=0.5,prompt_max=1000000000,hash_block=1,n=2",
+		"synth:poisson,turns=2,prompt_max=268435456,n=2",
+	};
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		struct err e;
+		struct rows r;
+		struct trace_spec spec = {.source = sources[i]};
+		assert_fine(read_rows(&spec, &r, &e), e);
 	}
 }
 
@@ -399,6 +446,7 @@ int main(void)
 		cmocka_unit_test(quantiles_from_a_file),
 		cmocka_unit_test(bad_quantile_files),
 		cmocka_unit_test(bad_generators),
+		cmocka_unit_test(parameters_that_need_nothing),
 		cmocka_unit_test(selection_and_rate_of_a_generator),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ double arrivals_weibull_shape(double cv)
 	double wanted = log1p(cv * cv), low = log(0.1), high = log(200); /* cv 430 and 0.006 */
 	gsl_function f = {.function = spread_above, .params = &wanted};
 	gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
-	CHECK(solver, "no memory for a root of %g", cv);
+	if (!solver)
+		no_memory(1, sizeof(double));
 	int status = gsl_root_fsolver_set(solver, &f, low, high);
 	for (int i = 0; status == GSL_SUCCESS && high - low > 1e-12 && i < 200; i++) {
 		status = gsl_root_fsolver_iterate(solver);

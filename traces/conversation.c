@@ -20,7 +20,8 @@ void conversation_init(struct conversation *c, const struct conversation_spec *s
 	for (size_t i = 0; i < n; i++)
 		weight[i] = pow((double)(i + 1), -spec->prefix_zipf);
 	c->popularity = gsl_ran_discrete_preproc(n, weight);
-	CHECK(c->popularity, "no memory for %zu system prompts", n);
+	if (!c->popularity)
+		no_memory(n, sizeof(*weight));
 	free(weight);
 	if (spec->follow > 0)
 		c->places = xcalloc((size_t)spec->open, sizeof(*c->places));

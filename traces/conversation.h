@@ -15,6 +15,9 @@
 #include "traces/trace.h"
 #include <gsl/gsl_randist.h>
 
+/* A row of a generated trace has no more hash ids: 128 MiB of them. */
+#define CONVERSATION_IDS_MAX (INT64_C(1) << 24)
+
 struct conversation_spec {
 	int64_t prefix_tok, prefixes; /* tokens before every prompt; how many different ones */
 	double prefix_zipf;	      /* popularity of the r-th: r^-prefix_zipf */

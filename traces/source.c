@@ -61,23 +61,51 @@ static struct source *open_file(const struct trace_spec *spec, struct err *e)
 	return source;
 }
 
+static int check_options(const struct trace_spec *spec, struct err *e)
+{
+	if (spec->columns)
+		return err_set(e, "%s: a generator has no columns", spec->source);
+	if (spec->hash_block > 0 || spec->hash_rule)
+		return err_set(e,
+			       "%s: the hash ids of a generator are set by its own hash_block and "
+			       "hash_rule",
+			       spec->source);
+	return 0;
+}
+
+int source_check(const struct trace_spec *spec, struct err *e)
+{
+	if (!source_is_synth(spec->source))
+		return 0;
+	if (check_options(spec, e))
+		return -1;
+	return synth_check(spec->source + strlen(synth), spec->seed, e);
+}
+
+/* Ids that a format has not cannot be of a length. */
+static int check_hash_options(const struct source *s, const struct trace_spec *spec, struct err *e)
+{
+	if (s->hash_block > 0 || (spec->hash_block == 0 && !spec->hash_rule))
+		return 0;
+	return err_set(e,
+		       "%s: %s says what hash ids stand for, and rows of %s have none that do: "
+		       "leave it out",
+		       strcmp(spec->source, "-") == 0 ? "standard input" : spec->source,
+		       spec->hash_block > 0 ? "--hash-block" : "--hash-rule",
+		       trace_kinds[s->kind].name);
+}
+
 struct source *source_open(const struct trace_spec *spec, struct err *e)
 {
-	if (source_is_synth(spec->source)) {
-		if (spec->columns) {
-			err_set(e, "%s: a generator has no columns", spec->source);
-			return NULL;
-		}
-		if (spec->hash_block > 0 || spec->hash_rule) {
-			err_set(e,
-				"%s: the hash ids of a generator are set by its own hash_block and "
-				"hash_rule",
-				spec->source);
-			return NULL;
-		}
-		return synth_new(spec->source + strlen(synth), spec->seed, e);
-	}
+	if (source_is_synth(spec->source))
+		return check_options(spec, e)
+			       ? NULL
+			       : synth_new(spec->source + strlen(synth), spec->seed, e);
 	struct source *source = open_file(spec, e);
+	if (source && check_hash_options(source, spec, e)) {
+		source_free(source);
+		return NULL;
+	}
 	return source && spec->sort ? sorted_new(source, e) : source;
 }
 

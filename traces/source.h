@@ -69,6 +69,8 @@ struct source {
 bool source_is_synth(const char *source);
 struct source *source_open(const struct trace_spec *spec, struct err *e);
 void source_free(struct source *s); /* NULL is allowed */
+/* The parameters of a generator; nothing is opened. */
+int source_check(const struct trace_spec *spec, struct err *e);
 
 enum column {
 	COLUMN_ARRIVAL,
@@ -140,6 +142,8 @@ struct source *jsonl_new(struct input *in, const struct columns *columns,
 struct source *vllm_new(struct input *in, struct err *e); /* a JSON document */
 bool vllm_is(const char *text, size_t len);		  /* does a file that begins so hold one? */
 struct source *synth_new(const char *text, uint64_t seed, struct err *e); /* after "synth:" */
+/* What can be said without the file of lengths=. */
+int synth_check(const char *text, uint64_t seed, struct err *e);
 
 /* Headers, for readers and writers. */
 extern const char *const omnibus_csv_columns[N_COLUMNS]; /* NULL: cannot be in our own csv */

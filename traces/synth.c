@@ -88,6 +88,35 @@ static const struct source_ops synth_ops = {
 	.free = synth_free,
 };
 
+/* The longest prompt that a row can have. */
+static int64_t longest_prompt(const struct synth *s)
+{
+	const struct synth_params *p = &s->p;
+	int64_t drawn = 0;
+	if (p->turns > 1)
+		return p->prompt.max;
+	for (size_t i = 0; i < s->streams.n; i++)
+		for (size_t k = 0; k < s->streams.at[i].n_lengths; k++) {
+			double tok = s->streams.at[i].lengths[k].prompts.tok[LENGTHS_CELLS];
+			drawn = (int64_t)tok > drawn ? (int64_t)tok : drawn;
+		}
+	drawn += p->prefix_tok;
+	return drawn < p->prompt.max ? drawn : p->prompt.max;
+}
+
+static int check_ids(const struct synth *s, const char *owner, struct err *e)
+{
+	int64_t longest = longest_prompt(s), ids = longest / s->p.hash_block;
+	if (ids <= CONVERSATION_IDS_MAX)
+		return 0;
+	return err_set(e,
+		       "%s: prompts of up to %lld tokens have up to %lld hash ids of "
+		       "hash_block=%lld: at most %lld can be; give a larger hash_block or a "
+		       "smaller prompt_max",
+		       owner, (long long)longest, (long long)ids, (long long)s->p.hash_block,
+		       (long long)CONVERSATION_IDS_MAX);
+}
+
 static int set_conversation(struct synth *s, uint64_t seed, const char *owner, struct err *e)
 {
 	const struct synth_params *p = &s->p;
@@ -114,7 +143,10 @@ static int set_conversation(struct synth *s, uint64_t seed, const char *owner, s
 			       "%s: prefix_tok=%lld leaves no prompt of its own below "
 			       "prompt_max=%lld",
 			       owner, (long long)p->prefix_tok, (long long)p->prompt.max);
-	s->converses = conversation_is_needed(&spec);
+	bool converses = conversation_is_needed(&spec);
+	if (converses && check_ids(s, owner, e))
+		return -1;
+	s->converses = converses;
 	if (s->converses)
 		conversation_init(&s->conversation, &spec);
 	s->base.hash_block = s->converses ? p->hash_block : 0;
@@ -135,15 +167,18 @@ static void set_clients(struct synth *s, const struct workload *w)
 }
 
 static int start(struct synth *s, const struct workload *w, const char *owner, const char *params,
-		 uint64_t seed, struct err *e)
+		 uint64_t seed, bool check_only, struct err *e)
 {
 	static const double pi = 3.14159265358979323846;
 	struct param_set set = {synth_params_table, &s->p};
 	param_defaults(synth_params_table, &s->p);
 	if (param_parse(&set, 1, owner, w->init, e) || param_parse(&set, 1, owner, params, e))
 		return -1;
+	if (check_only)
+		s->p.lengths[0] = '\0';
 	uint64_t own_seed = s->p.seed >= 0 ? (uint64_t)s->p.seed : seed;
 	if (streams_init(&s->streams, &s->p, w, own_seed, owner, e) ||
+	    synth_check_needs(&s->p, w, owner, params, e) ||
 	    set_conversation(s, own_seed, owner, e))
 		return -1;
 	set_clients(s, w);
@@ -155,7 +190,7 @@ static int start(struct synth *s, const struct workload *w, const char *owner, c
 	return 0;
 }
 
-struct source *synth_new(const char *text, uint64_t seed, struct err *e)
+static struct source *make(const char *text, uint64_t seed, bool check_only, struct err *e)
 {
 	char name[PARAM_TEXT_MAX], owner[PARAM_TEXT_MAX + 8];
 	size_t len = strcspn(text, ",");
@@ -167,9 +202,21 @@ struct source *synth_new(const char *text, uint64_t seed, struct err *e)
 	struct synth *s = xcalloc(1, sizeof(*s));
 	s->base.ops = &synth_ops;
 	s->base.kind = w->kind;
-	if (start(s, w, owner, text[len] ? text + len + 1 : NULL, seed, e)) {
+	if (start(s, w, owner, text[len] ? text + len + 1 : NULL, seed, check_only, e)) {
 		source_free(&s->base);
 		return NULL;
 	}
 	return &s->base;
+}
+
+struct source *synth_new(const char *text, uint64_t seed, struct err *e)
+{
+	return make(text, seed, false, e);
+}
+
+int synth_check(const char *text, uint64_t seed, struct err *e)
+{
+	struct source *s = make(text, seed, true, e);
+	source_free(s);
+	return s ? 0 : -1;
 }

@@ -23,4 +23,11 @@ struct synth_params {
 
 extern const struct param synth_params_table[];
 
+struct workload;
+
+/* Whether every parameter that was given ("k=v,...", or NULL) has what it needs to mean anything.
+ */
+int synth_check_needs(const struct synth_params *p, const struct workload *w, const char *owner,
+		      const char *given, struct err *e);
+
 #endif

@@ -92,13 +92,7 @@ static int find_factor(const struct trace_spec *spec, double *factor, struct err
 
 int trace_check(const struct trace_spec *spec, struct err *e)
 {
-	if (!source_is_synth(spec->source))
-		return 0;
-	struct source *source = source_open(spec, e);
-	if (!source)
-		return -1;
-	source_free(source);
-	return 0;
+	return source_check(spec, e);
 }
 
 static int find_arrivals(const char *name, enum arrivals_kind *kind, struct err *e)
