@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A config.json is a few KiB; weights given by mistake are not read into memory. */
 enum { FILE_MAX = 4 << 20 };
@@ -112,6 +113,13 @@ bool config_is_path(const char *name)
 {
 	size_t len = strlen(name);
 	return strchr(name, '/') || (len > 5 && strcmp(name + len - 5, ".json") == 0);
+}
+
+int config_suggest(const char *name, const char *kind, struct err *e)
+{
+	if (!name[0] || access(name, F_OK) != 0)
+		return err_set(e, "%s, or the path of a %s", e->text, kind);
+	return err_set(e, "%s; the file or folder of that name here is ./%.200s", e->text, name);
 }
 
 void config_name(char *name, size_t size, const char *path)

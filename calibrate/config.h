@@ -27,6 +27,8 @@ struct config_file {
 
 /* Whether a name is a path: it contains a "/" or ends with ".json". */
 bool config_is_path(const char *name);
+/* Appends where to look for a file of this name, where there is one here. Returns -1. */
+int config_suggest(const char *name, const char *kind, struct err *e);
 /* Reads a file (a folder stands for the config.json in it) that holds one object, called a `what`
  * in the sentence. */
 int config_open(struct config_file *f, const char *path, const char *what, struct err *e);

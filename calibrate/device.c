@@ -166,5 +166,5 @@ int device_load(struct device *d, const char *name, struct err *e)
 	if (device_is_path(name))
 		return load_file(d, name, e);
 	err_unknown(e, "device", name, names, DEVICES);
-	return err_set(e, "%s, or the path of a JSON file", e->text);
+	return config_suggest(name, "JSON file", e);
 }

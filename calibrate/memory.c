@@ -122,6 +122,14 @@ static void advise(const struct model *m, const struct device *d, const struct m
 	int64_t tp = tp_that_does(m, d, *w);
 	double utilization = utilization_that_does(m, d, *w);
 	const struct device *other = device_that_does(m, *w);
+	struct memory_want own = *w;
+	own.memory_bytes = 0;
+	if (w->memory_bytes > 0 && fits(m, d, &own)) { /* it is not the device that is short */
+		snprintf(part, sizeof(part), "no --memory (%s has %.2f GiB)", d->name,
+			 (double)d->memory_bytes / (double)gib);
+		used = append(text, size, used, part);
+		other = NULL;
+	}
 	if (tp) {
 		snprintf(part, sizeof(part), "--tp %lld", (long long)tp);
 		used = append(text, size, used, part);
@@ -135,7 +143,8 @@ static void advise(const struct model *m, const struct device *d, const struct m
 		used = append(text, size, used, part);
 	}
 	if (other) {
-		snprintf(part, sizeof(part), "-d %s", other->name);
+		snprintf(part, sizeof(part), "-d %s%s", other->name,
+			 w->memory_bytes > 0 ? " without --memory" : "");
 		used = append(text, size, used, part);
 	}
 	if (!used)
@@ -165,9 +174,10 @@ int memory_check(const struct model *m, const struct device *d, const struct mem
 	double unit = (double)gib;
 	return err_set(
 		e,
-		"no room for a KV cache: %s at tp %lld%s on %s leaves %.2f GiB of %.2f usable, "
+		"no room for a KV cache: %s at tp %lld%s on %s%s leaves %.2f GiB of %.2f usable, "
 		"after %.2f of weights and %.2f of reserve; what would do: %s",
-		m->name, (long long)w->tp, pp, d->name, (double)b->left_bytes / unit,
-		(double)b->usable_bytes / unit, (double)b->weights_bytes / unit,
-		(double)b->reserve_bytes / unit, advice);
+		m->name, (long long)w->tp, pp, d->name,
+		w->memory_bytes > 0 ? ", its memory as --memory says," : "",
+		(double)b->left_bytes / unit, (double)b->usable_bytes / unit,
+		(double)b->weights_bytes / unit, (double)b->reserve_bytes / unit, advice);
 }

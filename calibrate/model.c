@@ -29,5 +29,5 @@ int model_load(struct model *m, const char *name, struct err *e)
 	if (model_is_path(name))
 		return model_config_load(m, name, e);
 	err_unknown(e, "model", name, names, MODELS);
-	return err_set(e, "%s, or the path of a config.json", e->text);
+	return config_suggest(name, "config.json", e);
 }

@@ -217,11 +217,22 @@ static int unknown_policy(const char *name, bool with_presets, struct err *e)
 	return err_unknown(e, "policy", name, names, n);
 }
 
+/* "expected one of static, ...", in `text`. */
+static const char *policies_there(char *text, size_t size)
+{
+	int used = snprintf(text, size, "expected one of ");
+
+	for (size_t i = 0; policies[i] && used >= 0 && (size_t)used < size; i++)
+		used += snprintf(text + used, size - (size_t)used, "%s%s", i ? ", " : "",
+				 policies[i]->name);
+	return text;
+}
+
 /* The value of policy= in a shape's parameters decides which tables know the others. */
 static int find_inner(struct choice *c, const char *text, struct err *e)
 {
 	const char *at = text;
-	char name[PARAM_TEXT_MAX] = "";
+	char name[PARAM_TEXT_MAX] = "", list[128];
 
 	for (; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
 		if (!strncmp(at, "policy=", 7))
@@ -230,6 +241,16 @@ static int find_inner(struct choice *c, const char *text, struct err *e)
 		return 0;
 	const struct policy_ops *inner = policy_find(name[0] ? name : "paged");
 
+	if (!inner && !strcmp(name, shape_disaggregated.name))
+		return err_set(e, "%s: policy=%s: the prefill instances are not apart again; %s",
+			       c->name, name, policies_there(list, sizeof(list)));
+	for (size_t i = 0; !inner && presets[i].name; i++)
+		if (!strcmp(presets[i].name, name))
+			return err_set(e,
+				       "%s: policy=%s: a preset cannot stand here, its parameters "
+				       "can (%.200s); %s",
+				       c->name, name, presets[i].means,
+				       policies_there(list, sizeof(list)));
 	if (!inner)
 		return unknown_policy(name, false, e);
 	if (inner != c->policy) {

@@ -176,6 +176,16 @@ static int write_figure(const struct plot_options *o, const struct figure *f, st
 	return rc;
 }
 
+static void print_notes(const struct plot_options *o, const struct figure *f)
+{
+	for (size_t i = 0; i < f->n_notes; i++)
+		fprintf(stderr, "omnibus plot: %s\n", f->notes[i]);
+	if (o->format != FORMAT_TSV && f->n_lines > MANY_LINES)
+		fprintf(stderr,
+			"omnibus plot: %zu lines are hard to tell apart; --where chooses runs\n",
+			f->n_lines);
+}
+
 static int plot(const struct plot_options *o, struct err *e)
 {
 	struct figure f = {.scale = o->scale};
@@ -190,16 +200,14 @@ static int plot(const struct plot_options *o, struct err *e)
 			snprintf(f.title, sizeof f.title, "%s", o->title);
 	}
 	choose_close(&c);
-	for (size_t i = 0; i < f.n_notes; i++)
-		fprintf(stderr, "omnibus plot: %s\n", f.notes[i]);
-	if (!rc && o->format != FORMAT_TSV && f.n_lines > MANY_LINES)
-		fprintf(stderr,
-			"omnibus plot: %zu lines are hard to tell apart; --where chooses runs\n",
-			f.n_lines);
 	if (!rc && figure_is_empty(&f))
-		rc = err_set(e, "%s: its chosen runs have no values for %s", o->db, o->kind->name);
+		rc = err_set(e, "%s: its chosen runs have no values for %s%s%s", o->db,
+			     o->kind->name, f.n_notes > 0 ? ": " : "",
+			     f.n_notes > 0 ? f.notes[0] : "");
 	if (!rc)
 		rc = write_figure(o, &f, e);
+	if (!rc)
+		print_notes(o, &f);
 	figure_release(&f);
 	return rc;
 }

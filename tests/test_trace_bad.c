@@ -227,6 +227,29 @@ static void packed_files(void **state)
 	}
 }
 
+/* As gzip does: zeros up to the end, whatever their number, are no part of the text. */
+static void zeros_behind_gzip(void **state)
+{
+	(void)state;
+	static const size_t zeros[] = {1, 7, 512, 200000};
+	unsigned char *packed = xcalloc(1, PACKED_MAX + 200001);
+	char text[4096];
+	make_text(text);
+	size_t n = pack_gzip(text, packed);
+	for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
+		struct err e;
+		struct rows r;
+		memset(packed + n, 0, zeros[i]);
+		struct trace_spec spec = {.source = bytes_file("padded", packed, n + zeros[i])};
+		assert_fine(read_rows(&spec, &r, &e), e);
+		assert_i64(r.counts.rows, 40);
+		packed[n + zeros[i]] = 'x';
+		spec.source = bytes_file("padded", packed, n + zeros[i] + 1);
+		assert_refused(read_rows(&spec, &r, &e), e, "gzip data");
+	}
+	free(packed);
+}
+
 /* Much more text than any buffer, from few packed bytes. */
 static void packed_much(void **state)
 {
@@ -259,7 +282,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(malformed_text), cmocka_unit_test(nul_bytes),
 		cmocka_unit_test(over_long_line), cmocka_unit_test(no_such_file),
-		cmocka_unit_test(packed_files),	  cmocka_unit_test(packed_much),
+		cmocka_unit_test(packed_files),	  cmocka_unit_test(zeros_behind_gzip),
+		cmocka_unit_test(packed_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* cell.c: one value of a row: checked, turned into an integer, or named in a sentence. */
 #include "traces/number.h"
 #include "traces/source.h"
+#include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *show_text(const char *text, size_t len, char out[SHOWN_SIZE])
@@ -71,11 +73,37 @@ int cell_tok(const struct cell *c, int64_t *tok, struct err *e)
 			  e);
 }
 
-int cell_total(const struct cell *c, struct err *e)
+int cell_limit(const struct cell *c, int64_t *tok, struct err *e)
+{
+	*tok = 0;
+	if (c->len == 0)
+		return 0;
+	if (cell_tok(c, tok, e))
+		return -1;
+	return *tok > 0 ? 0 : cell_refuse(c, e, "'0': expected a limit of at least 1, or none");
+}
+
+int cell_total(const struct cell *c, int64_t sum, struct err *e)
 {
 	int64_t total;
-	return read_whole(c, INT64_C(2) * NUMBER_TOK_MAX,
-			  "a whole number of tokens from 0 to 2000000000", &total, e);
+	char shown[SHOWN_SIZE];
+	if (read_whole(c, INT64_C(2) * NUMBER_TOK_MAX,
+		       "a whole number of tokens from 0 to 2000000000", &total, e))
+		return -1;
+	if (total == sum)
+		return 0;
+	return cell_refuse(c, e, "'%s' is not the sum of the row's two: expected %lld",
+			   show_text(c->text, c->len, shown), (long long)sum);
+}
+
+int cell_ratio(const struct cell *c, struct err *e)
+{
+	char *end, shown[SHOWN_SIZE];
+	double ratio = strtod(c->text, &end);
+	if (end == c->text + c->len && !isnan(ratio) && !signbit(ratio))
+		return 0;
+	return cell_refuse(c, e, "'%s' is no ratio: expected a number from 0 on, inf, or nothing",
+			   show_text(c->text, c->len, shown));
 }
 
 int cell_priority(const struct cell *c, int64_t *priority, struct err *e)

@@ -121,13 +121,31 @@ static int read_logged_client(struct csv_source *s, struct trace_row *row, struc
 	return cell_name(&model, &s->base.clients, &row->client, e);
 }
 
+/* What follows from the lengths. */
+static int check_derived(const struct csv_source *s, const struct trace_row *row, struct err *e)
+{
+	if (s->at[COLUMN_TOTAL]) {
+		struct cell c = csv_cell(s, COLUMN_TOTAL);
+		if (cell_total(&c, row->prompt_tok + row->output_tok, e))
+			return -1;
+	}
+	if (s->at[COLUMN_RATIO]) {
+		struct cell c = csv_cell(s, COLUMN_RATIO);
+		if (cell_ratio(&c, e))
+			return -1;
+	}
+	return 0;
+}
+
 /* The columns that few formats have. */
 static int read_more(struct csv_source *s, struct trace_row *row, struct err *e)
 {
-	/* An empty limit is no limit, an empty priority none. */
-	if (s->at[COLUMN_MAX_TOK] && *csv_field(s, (size_t)s->at[COLUMN_MAX_TOK] - 1) &&
-	    csv_tok(s, COLUMN_MAX_TOK, &row->max_tok, e))
-		return -1;
+	if (s->at[COLUMN_MAX_TOK]) {
+		struct cell c = csv_cell(s, COLUMN_MAX_TOK);
+		if (cell_limit(&c, &row->max_tok, e))
+			return -1;
+	}
+	/* an empty priority is none */
 	if (s->at[COLUMN_PRIORITY] && *csv_field(s, (size_t)s->at[COLUMN_PRIORITY] - 1)) {
 		struct cell c = csv_cell(s, COLUMN_PRIORITY);
 		if (cell_priority(&c, &row->priority, e))
@@ -151,10 +169,7 @@ static int read_more(struct csv_source *s, struct trace_row *row, struct err *e)
 		if (cell_service(&c, s->clock, &row->service_ns, e))
 			return -1;
 	}
-	if (!s->at[COLUMN_TOTAL])
-		return 0;
-	struct cell c = csv_cell(s, COLUMN_TOTAL);
-	return cell_total(&c, e);
+	return check_derived(s, row, e);
 }
 
 static int csv_next(struct source *base, struct trace_row *row, struct err *e)

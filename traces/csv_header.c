@@ -54,7 +54,7 @@ static const struct known {
 	{KIND_LENGTHS_CSV,
 	 CLOCK_S,
 	 lengths_csv_header,
-	 {[COLUMN_PROMPT] = 1, [COLUMN_OUTPUT] = 2, [COLUMN_TOTAL] = 3},
+	 {[COLUMN_PROMPT] = 1, [COLUMN_OUTPUT] = 2, [COLUMN_TOTAL] = 3, [COLUMN_RATIO] = 4},
 	 2},
 };
 enum { N_KNOWN = sizeof(known) / sizeof(known[0]) };

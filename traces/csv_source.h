@@ -10,6 +10,7 @@ enum { FIELDS_MAX = 256 };
 /* Columns that only some headers have, behind those that --columns can name. */
 enum {
 	COLUMN_TOTAL = N_COLUMNS, /* tokens, only checked */
+	COLUMN_RATIO,		  /* prompt over output, only checked */
 	COLUMN_LOG,		  /* the second part of a client's name */
 	N_CSV_COLUMNS,
 };

@@ -84,7 +84,7 @@ static int read_field(struct jsonl_source *s, const json_t *object, enum column 
 	case COLUMN_OUTPUT:
 		return cell_tok(&c, &row->output_tok, e);
 	case COLUMN_MAX_TOK:
-		return cell_tok(&c, &row->max_tok, e);
+		return cell_limit(&c, &row->max_tok, e);
 	case COLUMN_PRIORITY:
 		return cell_priority(&c, &row->priority, e);
 	case COLUMN_CLIENT:

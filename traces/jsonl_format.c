@@ -158,6 +158,8 @@ static int finish_ragpulse(struct jsonl_source *s, const json_t *object, struct 
 	s->last_ns = row->arrive_ns;
 	row->arrive_ns += s->shift_ns;
 	if (row->arrive_ns > NUMBER_NS_MAX)
-		return jsonl_refuse(s, e, "timestamp", "begins anew too often: expected 200 years");
+		return jsonl_refuse(s, e, "timestamp",
+				    "begins another week, beyond 200 years of them: expected no "
+				    "more than 10435 weeks, each from 0 on");
 	return 0;
 }

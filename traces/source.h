@@ -115,7 +115,11 @@ struct cell {
 
 /* Tokens: a whole number from 0 to NUMBER_TOK_MAX. */
 int cell_tok(const struct cell *c, int64_t *tok, struct err *e);
-int cell_total(const struct cell *c, struct err *e); /* the same of two such numbers' sum */
+/* A limit of tokens, at least 1; empty: none, 0. */
+int cell_limit(const struct cell *c, int64_t *tok, struct err *e);
+int cell_total(const struct cell *c, int64_t sum, struct err *e); /* that number, in full */
+/* A number from 0 on, inf, or empty: prompt over output, which is only checked. */
+int cell_ratio(const struct cell *c, struct err *e);
 /* A whole number from -10^15 to 10^15. */
 int cell_priority(const struct cell *c, int64_t *priority, struct err *e);
 /* A duration in the unit of the clock (seconds where that is no unit); empty: 0. */

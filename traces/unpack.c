@@ -58,6 +58,14 @@ static long read_plain(struct unpack *u, void *buf, size_t size, struct err *e)
 	return (long)n;
 }
 
+/* Zeros behind a member are padding, of tapes and blocks. Is that all that is left in `in`? */
+static bool skip_zeros(struct unpack *u)
+{
+	while (u->at < u->len && u->in[u->at] == 0)
+		u->at++;
+	return u->at == u->len;
+}
+
 static long read_gzip(struct unpack *u, void *buf, size_t size, struct err *e)
 {
 	u->gz.next_out = buf;
@@ -71,6 +79,8 @@ static long read_gzip(struct unpack *u, void *buf, size_t size, struct err *e)
 				       u->name);
 		if (!more)
 			return 0;
+		if (!u->open_frame && skip_zeros(u))
+			continue;
 		if (!u->open_frame)
 			inflateReset(&u->gz); /* another member follows */
 		u->open_frame = true;
