@@ -128,7 +128,7 @@ static void forget_date(char *picture, size_t n)
 
 static int copy(FILE *out, char *picture, size_t n, enum picture kind, struct err *e)
 {
-	if (!has_end(picture, n, kind))
+	if (!picture || !has_end(picture, n, kind))
 		return err_set(e, "gnuplot failed: its picture of %zu bytes has no end", n);
 	if (kind == PICTURE_PDF)
 		forget_date(picture, n);
