@@ -209,15 +209,10 @@ static void the_sample_is_generated(void **state)
 {
 	(void)state;
 	const char *made = testing_path("sample");
-	char sample[512], *folder;
-	snprintf(sample, sizeof(sample), "%s", __FILE__); /* of the project's tests/ */
-	folder = strstr(sample, "tests/test_trace_cmd.c");
-	assert_non_null(folder);
-	strcpy(folder, "traces/sample-chat.csv");
 	struct run_output o = testing_run(
 		"trace generate azure-conv,n=1000,seed=1,prompt_max=7000 -f azure-csv -O %s", made);
 	run_fine(&o);
-	assert_true(same_content(made, sample));
+	assert_true(same_content(made, testing_source("traces/sample-chat.csv")));
 	testing_run_free(&o);
 }
 

@@ -127,6 +127,11 @@ const char *testing_file(const char *name, const char *content)
 	return path;
 }
 
+const char *testing_source(const char *name)
+{
+	return keep(join(OMNIBUS_SOURCE, name));
+}
+
 const char *testing_shared(const char *name)
 {
 	const char *folder = getenv("OMNIBUS_SHARED");

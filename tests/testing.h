@@ -43,6 +43,8 @@ _Noreturn void testing_not_fine(int result, const struct err *e, const char *wha
 const char *testing_file(const char *name, const char *content);
 const char *testing_path(const char *name); /* a path in the test's own folder, not created */
 
+const char *testing_source(const char *name); /* the path of a file of the project */
+
 /*
  * The path of a file of real measurements and traces beside the project ($OMNIBUS_SHARED, else
  * ../shared beside the source folder), or NULL: then the test calls skip() and says so.
