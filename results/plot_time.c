@@ -111,6 +111,7 @@ static int sum(const struct timeline *t, const struct stored_run *run, const cha
 			last = xrealloc(last, ((size_t)n + 1) * sizeof *last);
 			last[n] = (struct look){{0}};
 		}
+		CHECK(last && at >= 0, "instance %lld", (long long)at); /* db_check_rows() */
 		for (int i = 0; i < N_PANELS; i++)
 			all.value[i] += l.value[i] - last[at].value[i];
 		last[at] = l;
