@@ -158,7 +158,8 @@ static void test_memory_options(void **state)
 		 strtol(blocks, NULL, 10));
 	snprintf(args, sizeof(args),
 		 "synth:constant,n=3 -p paged:host_us=300,host_seq_us=2.5 " GPT " --db %s", db);
-	run_rows(args);
+	struct results r = run_rows(args);
+	free_rows(&r);
 	assert_query(db,
 		     "SELECT tp, pp, kv_bits, kv_token_bytes, kv_window_bytes, window_tok, "
 		     "memory_bytes, kv_blocks, host_us, host_seq_us FROM run",
