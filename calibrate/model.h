@@ -105,20 +105,16 @@ int64_t model_streamed_token_bytes(const struct model *m, int64_t tp);
 int64_t model_local_kv_heads(const struct model *m, int64_t tp);
 
 /*
- * KV bytes of one token on one device, in all layers: 2 x layers x kv heads on the device x
- * head_dim x bytes; KV heads replicate once tp exceeds their number. MLA: layers x (kv_lora +
- * rope_dim) x bytes, not divided by tp. kv_bits 16 stands for the model's own type; 8, 4, 2 store
- * that many bits an element, and 4 and 2 add 32 bits of scale and zero for each group of 32 (KIVI,
- * section 4.2). Rounded up to whole bytes.
+ * KV bytes of a token on one device of the stage, of `pp`, that has most layers without a window,
+ * and of those the one that has most with: 2 x layers x kv heads on the device x head_dim x bytes;
+ * KV heads replicate once tp exceeds their number. MLA: layers x (kv_lora + rope_dim) x bytes, not
+ * divided by tp. kv_bits 16 stands for the model's own type; 8, 4, 2 store that many bits an
+ * element, and 4 and 2 add 32 bits of scale and zero for each group of 32 (KIVI, section 4.2).
+ * Rounded up to whole bytes.
  *
- * With a sliding window that is no figure for a sequence: s tokens take s x the bytes of the layers
- * without one and min(s, window_tok) x those of the layers with one. model_kv() has the two.
+ * With a sliding window there is no single figure: s tokens take s x full_bytes and min(s,
+ * window_tok) x window_bytes.
  */
-int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits);
-
-/*
- * What a token takes on one device of the stage, of `pp`, that has most layers without a window,
- * and of those the one that has most with. */
 struct model_kv {
 	int64_t full_bytes;   /* in the layers that attend to all */
 	int64_t window_bytes; /* in those with a window, while it is within */

@@ -191,11 +191,6 @@ static int64_t kv_bytes(const struct model *m, int64_t layers, int64_t tp, int64
 	return ceil_div(elements * kv_bits + scale_bits, 8);
 }
 
-int64_t model_kv_token_bytes(const struct model *m, int64_t tp, int64_t kv_bits)
-{
-	return kv_bytes(m, m->layers, tp, kv_bits);
-}
-
 void model_kv(const struct model *m, int64_t tp, int64_t pp, int64_t kv_bits, struct model_kv *kv)
 {
 	int64_t full = m->layers - m->window_layers, most_full = -1, most_window = 0;

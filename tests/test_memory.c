@@ -2,6 +2,7 @@
 
 #include "calibrate/memory.h"
 #include "sim/sim.h"
+#include "tests/kv_token.h"
 #include "tests/load.h"
 #include "tests/testing.h"
 #include <math.h>
@@ -55,7 +56,7 @@ static void printed(const char *model, int64_t kv_bits, double kv_gib, int64_t t
 	w.utilization = 1;
 	w.reserve_bytes = 0;
 	w.kv_bits = kv_bits;
-	int64_t weights = model_weights_bytes(&m, 1), b = model_kv_token_bytes(&m, 1, kv_bits);
+	int64_t weights = model_weights_bytes(&m, 1), b = kv_token_bytes(&m, 1, kv_bits);
 	w.memory_bytes = weights + (int64_t)ceil((kv_gib - 0.005) * (double)gib);
 	int64_t fewest = budget(model, "h200", &w).tokens;
 	w.memory_bytes = weights + (int64_t)floor((kv_gib + 0.005) * (double)gib);

@@ -1,6 +1,7 @@
 /* Shapes: what is counted agrees with what is published, whichever way a shape comes in. */
 
 #include "calibrate/model.h"
+#include "tests/kv_token.h"
 #include "tests/testing.h"
 #include <string.h>
 
@@ -137,7 +138,7 @@ static void test_kv_bytes_a_token(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model m = load(cases[i].name);
 		print_message("%s\n", m.name);
-		assert_i64(model_kv_token_bytes(&m, 1, 16), cases[i].bytes);
+		assert_i64(kv_token_bytes(&m, 1, 16), cases[i].bytes);
 	}
 }
 
@@ -154,7 +155,7 @@ static void test_kv_bytes_with_windows(void **state)
 	model_kv(&gemma, 1, 1, 16, &kv);
 	assert_i64(kv.full_bytes, 172032);
 	assert_i64(kv.window_bytes, 172032);
-	assert_i64(model_kv_token_bytes(&gemma, 1, 16), 344064);
+	assert_i64(kv_token_bytes(&gemma, 1, 16), 344064);
 	assert_i64(kv.window_share, 1);
 	assert_i64(kv.slot_bytes, 172032);
 	assert_i64(model_kv_sequence_bytes(&gemma, &kv, 4096), 4096LL * 344064);
@@ -297,12 +298,12 @@ static void test_kv_bytes_under_tensor_parallelism(void **state)
 	(void)state;
 	struct model qwen = load("qwen2.5-7b"), v3 = load("deepseek-v3"),
 		     llama = load("llama-3-8b");
-	assert_i64(model_kv_token_bytes(&qwen, 2, 16), 28672);
-	assert_i64(model_kv_token_bytes(&qwen, 4, 16), 14336);
-	assert_i64(model_kv_token_bytes(&qwen, 8, 16), 14336);
-	assert_i64(model_kv_token_bytes(&v3, 8, 16), 70272);
-	assert_i64(model_kv_token_bytes(&llama, 8, 16), 16384);
-	assert_i64(model_kv_token_bytes(&llama, 16, 16), 16384);
+	assert_i64(kv_token_bytes(&qwen, 2, 16), 28672);
+	assert_i64(kv_token_bytes(&qwen, 4, 16), 14336);
+	assert_i64(kv_token_bytes(&qwen, 8, 16), 14336);
+	assert_i64(kv_token_bytes(&v3, 8, 16), 70272);
+	assert_i64(kv_token_bytes(&llama, 8, 16), 16384);
+	assert_i64(kv_token_bytes(&llama, 16, 16), 16384);
 }
 
 /* Of 16 bits: 8 are a half; with 32 bits of scale and zero for 32 numbers 4 are 5 and 2 are 3. */
@@ -310,10 +311,10 @@ static void test_kv_in_fewer_bits(void **state)
 {
 	(void)state;
 	struct model m = load("llama-2-7b"), qwen = load("qwen3-30b-a3b");
-	assert_i64(model_kv_token_bytes(&m, 1, 8), 524288 / 2);
-	assert_i64(model_kv_token_bytes(&m, 1, 4), 524288 / 16 * 5);
-	assert_i64(model_kv_token_bytes(&m, 1, 2), 524288 / 16 * 3);
-	assert_i64(model_kv_token_bytes(&qwen, 1, 8), 49152); /* case 23 */
+	assert_i64(kv_token_bytes(&m, 1, 8), 524288 / 2);
+	assert_i64(kv_token_bytes(&m, 1, 4), 524288 / 16 * 5);
+	assert_i64(kv_token_bytes(&m, 1, 2), 524288 / 16 * 3);
+	assert_i64(kv_token_bytes(&qwen, 1, 8), 49152); /* case 23 */
 	struct err e;
 	assert_fine(model_check_kv_bits(2, &e), e);
 	assert_refused(model_check_kv_bits(3, &e), e, "16, 8, 4 or 2");
@@ -324,10 +325,10 @@ static void test_transfer_sizes(void **state)
 {
 	(void)state;
 	struct model llama = load("llama-3-8b"), opt = load("opt-66b");
-	int64_t bytes = 4096 * model_kv_token_bytes(&llama, 1, 16);
+	int64_t bytes = 4096 * kv_token_bytes(&llama, 1, 16);
 	assert_i64(bytes, (int64_t)512 << 20);
 	assert_near((double)bytes / 50e9 * 1e3, 10.737, 0.0005);
-	assert_i64(512 * model_kv_token_bytes(&opt, 1, 16), ((int64_t)9 << 30) / 8);
+	assert_i64(512 * kv_token_bytes(&opt, 1, 16), ((int64_t)9 << 30) / 8);
 }
 
 /* Everything is split or replicated: tp devices hold at least the model, and little more. */

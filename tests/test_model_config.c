@@ -1,6 +1,7 @@
 /* config.json files: each family gives the built-in shape, each mistake one sentence. */
 
 #include "calibrate/model.h"
+#include "tests/kv_token.h"
 #include "tests/testing.h"
 #include <string.h>
 
@@ -53,7 +54,7 @@ static void same_shape(const char *text, const char *name)
 	assert_i64(model_params(&got), model_params(&want));
 	assert_i64(model_active_params(&got), model_active_params(&want));
 	assert_i64(model_streamed_bytes(&got, 1), model_streamed_bytes(&want, 1));
-	assert_i64(model_kv_token_bytes(&got, 1, 16), model_kv_token_bytes(&want, 1, 16));
+	assert_i64(kv_token_bytes(&got, 1, 16), kv_token_bytes(&want, 1, 16));
 	assert_i64(model_weights_bytes(&got, 2), model_weights_bytes(&want, 2));
 	assert_i64(got.context, want.context);
 	assert_i64(got.head_dim, want.head_dim);
@@ -166,7 +167,7 @@ static void test_falcon_and_gpt2(void **state)
 				     "\"multi_query\": true, \"parallel_attn\": true,"
 				     "\"new_decoder_architecture\": false}");
 	assert_i64(model_params(&m), 7217189760);
-	assert_i64(model_kv_token_bytes(&m, 1, 16), 2 * 32 * 64 * 2);
+	assert_i64(kv_token_bytes(&m, 1, 16), 2 * 32 * 64 * 2);
 	m = read_config("{\"model_type\": \"gpt2\", \"n_layer\": 12, \"n_embd\": 768,"
 			"\"n_head\": 12, \"n_positions\": 1024, \"n_inner\": null,"
 			"\"vocab_size\": 50257}");
@@ -184,7 +185,7 @@ static void test_mixtral(void **state)
 	struct model m = read_config("{" MIXTRAL "}");
 	assert_i64(model_params(&m), 46702792704);
 	assert_near(model_active_params(&m) / 1e9, 12.9, 0.05);
-	assert_i64(model_kv_token_bytes(&m, 1, 16), 131072);
+	assert_i64(kv_token_bytes(&m, 1, 16), 131072);
 }
 
 /* Llama with biases: q, k and v of 4096 + 2 x 1024, o of 4096; two of 14336 and one of 4096. */
@@ -195,8 +196,8 @@ static void test_biases_and_types(void **state)
 	assert_i64(model_params(&m), 8030261248 + 32LL * (6144 + 4096 + 2 * 14336 + 4096));
 	struct model wide = read_config("{" LLAMA ", \"torch_dtype\": \"float32\"}");
 	assert_i64(model_weights_bytes(&wide, 1), 4 * 8030261248);
-	assert_i64(model_kv_token_bytes(&wide, 1, 16), 2 * 131072);
-	assert_i64(model_kv_token_bytes(&wide, 1, 8), 65536);
+	assert_i64(kv_token_bytes(&wide, 1, 16), 2 * 131072);
+	assert_i64(kv_token_bytes(&wide, 1, 8), 65536);
 }
 
 static void test_names_come_from_the_path(void **state)
@@ -338,7 +339,7 @@ static void test_largest_sizes(void **state)
 			    "\"num_experts_per_tok\": 4096, \"moe_intermediate_size\": 1048576,"
 			    "\"torch_dtype\": \"float32\"}");
 	assert_true(model_weights_bytes(&m, 1) > 3LL * 1000000000000000000LL);
-	assert_true(model_kv_token_bytes(&m, 1, 16) > 0);
+	assert_true(kv_token_bytes(&m, 1, 16) > 0);
 }
 
 int main(void)

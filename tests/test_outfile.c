@@ -1,7 +1,6 @@
 /* Result files: complete or not there, whatever ends the program, and never over what is read. */
 #include "tests/testing.h"
 #include "traces/outfile.h"
-#include <dirent.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,22 +8,6 @@
 #include <unistd.h>
 
 #define HEADER "arrive_s,prompt_tok,output_tok\n"
-
-/* Files in the folder of `path` whose names begin with its name. */
-static int count_files(const char *path)
-{
-	char folder[512];
-	snprintf(folder, sizeof(folder), "%s", path);
-	char *name = strrchr(folder, '/');
-	*name++ = '\0';
-	DIR *d = opendir(folder);
-	assert_non_null(d);
-	int n = 0;
-	for (struct dirent *f; (f = readdir(d));)
-		n += strncmp(f->d_name, name, strlen(name)) == 0;
-	closedir(d);
-	return n;
-}
 
 static void assert_content(const char *path, const char *want)
 {
@@ -50,7 +33,7 @@ static void ended_by_a_signal(void **state)
 			struct err e;
 			signal(endings[i], SIG_DFL);
 			if (outfile_open(&o, to, &e) || fputs("half", o.stream) < 0 ||
-			    fflush(o.stream) || count_files(to) != 2)
+			    fflush(o.stream) || testing_count_files(to) != 2)
 				_exit(1);
 			raise(endings[i]);
 			_exit(2);
@@ -58,7 +41,7 @@ static void ended_by_a_signal(void **state)
 		assert_i64(waitpid(child, &status, 0), child);
 		assert_true(WIFSIGNALED(status));
 		assert_i64(WTERMSIG(status), endings[i]);
-		assert_i64(count_files(to), 1);
+		assert_i64(testing_count_files(to), 1);
 		assert_content(to, "old");
 	}
 }
@@ -99,7 +82,7 @@ static void a_stale_file(void **state)
 	assert_fine(outfile_commit(&o, &e), e);
 	assert_content(to, "new");
 	assert_content(left, "left");
-	assert_i64(count_files(to), 2);
+	assert_i64(testing_count_files(to), 2);
 	unlink(left);
 }
 

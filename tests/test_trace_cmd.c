@@ -1,7 +1,6 @@
 /* omnibus trace: what it prints and writes. */
 #include "tests/rows.h"
 #include "traces/measure.h"
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -141,22 +140,6 @@ static void convert_transcripts(void **state)
 	}
 }
 
-/* Files in the folder of `path` whose names begin with its name. */
-static int count_files(const char *path)
-{
-	char folder[512];
-	snprintf(folder, sizeof(folder), "%s", path);
-	char *name = strrchr(folder, '/');
-	*name++ = '\0';
-	DIR *d = opendir(folder);
-	assert_non_null(d);
-	int n = 0;
-	for (struct dirent *f; (f = readdir(d));)
-		n += strncmp(f->d_name, name, strlen(name)) == 0;
-	closedir(d);
-	return n;
-}
-
 static void a_failed_file_leaves_nothing(void **state)
 {
 	(void)state;
@@ -164,12 +147,12 @@ static void a_failed_file_leaves_nothing(void **state)
 	struct run_output o = testing_run("trace convert %s -O %s", bad, to);
 	assert_i64(o.code, 1);
 	assert_non_null(strstr(o.err, "bad:3: column 2 (prompt_tok): 'x' is not a number"));
-	assert_i64(count_files(to), 0);
+	assert_i64(testing_count_files(to), 0);
 	testing_run_free(&o);
 	to = testing_file("target", "old"); /* what was there stays */
 	o = testing_run("trace convert %s -O %s", bad, to);
 	assert_i64(o.code, 1);
-	assert_i64(count_files(to), 1);
+	assert_i64(testing_count_files(to), 1);
 	assert_true(same_content(to, testing_file("old", "old")));
 	testing_run_free(&o);
 	o = testing_run("trace generate poisson -O %s/no/such/place", to);

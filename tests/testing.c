@@ -127,6 +127,21 @@ const char *testing_file(const char *name, const char *content)
 	return path;
 }
 
+int testing_count_files(const char *path)
+{
+	char folder[512];
+	snprintf(folder, sizeof(folder), "%s", path);
+	char *name = strrchr(folder, '/');
+	*name++ = '\0';
+	DIR *d = opendir(folder);
+	assert_non_null(d);
+	int n = 0;
+	for (struct dirent *f; (f = readdir(d));)
+		n += strncmp(f->d_name, name, strlen(name)) == 0;
+	closedir(d);
+	return n;
+}
+
 const char *testing_source(const char *name)
 {
 	return keep(join(OMNIBUS_SOURCE, name));

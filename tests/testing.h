@@ -43,6 +43,9 @@ _Noreturn void testing_not_fine(int result, const struct err *e, const char *wha
 const char *testing_file(const char *name, const char *content);
 const char *testing_path(const char *name); /* a path in the test's own folder, not created */
 
+/* Files in the folder of `path` whose names begin with its name. */
+int testing_count_files(const char *path);
+
 const char *testing_source(const char *name); /* the path of a file of the project */
 
 /*
