@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct profile;
+
 struct device {
 	char name[64], summary[128];
 	int64_t memory_bytes; /* as the driver reports it */
@@ -26,6 +28,8 @@ struct device {
 	double network_bytes_s;	   /* to a device of another node, one direction */
 	double network_latency_ns; /* of one message there */
 	double host_us, host_seq_us; /* the scheduler's own time: a step, a sequence of it */
+	/* What was measured on it (profile.h); NULL: nothing, and times are a roofline. */
+	const struct profile *profile;
 };
 
 /* What joins two devices. */

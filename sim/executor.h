@@ -35,7 +35,15 @@ struct executor;
 struct executor_ops {
 	const char *name, *summary;
 	const char *times; /* what its times are: "fixed", "predicted" or "measured" */
-	/* Any step. >= 0, finite. A pure decode step gives exactly what decode() does. */
+	/*
+	 * It runs each step, or looks it up as it was run: steps are taken one at a time, with
+	 * step.seqs, on one thread, and there is no decode(). It may have state.
+	 */
+	bool runs;
+	/*
+	 * Any step. >= 0, finite. A pure decode step gives exactly what decode() does. Where it
+	 * runs, it can fail: then it is negative, and executor.failure says why.
+	 */
 	double (*step_ns)(const struct executor *x, const struct step *s);
 	/* The affine piece that holds for these sequences from now on. */
 	void (*decode)(const struct executor *x, const struct decode_batch *b,
@@ -47,6 +55,7 @@ struct executor_ops {
 struct executor {
 	const struct executor_ops *ops;
 	const char *notes; /* what the results must say beside the times ("roofline"), or "" */
+	const struct err *failure; /* where it runs: its own, kept until the next step */
 };
 
 /*

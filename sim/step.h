@@ -4,7 +4,14 @@
 #ifndef SIM_STEP_H
 #define SIM_STEP_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* One sequence of a step, for executors that run it: new_tok tokens after prior_tok cached ones. */
+struct step_seq {
+	int64_t new_tok, prior_tok;
+	bool sampled; /* a token comes out of it */
+};
 
 struct step {
 	int64_t prefill_tok;	  /* prompt tokens computed in this step, padding included */
@@ -29,6 +36,12 @@ struct step {
 	 * min(prior, W) where some layers have a window.
 	 */
 	int64_t prefill_prior, window_prior;
+	/*
+	 * The sequences themselves, the prefilled ones first, where the executor asks for them
+	 * (executor_ops.runs); else NULL. Padding counts as tokens.
+	 */
+	const struct step_seq *seqs;
+	int64_t n_seqs;
 };
 
 #endif

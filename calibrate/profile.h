@@ -1,0 +1,86 @@
+/*
+ * profile.h: what was measured on one device, fitted: the device's facts, and a fit for each
+ * operation. One JSON file (profile_save() writes it, README.md has its fields).
+ *
+ * It serves any model on that device: an operation is asked for by its sizes. Where several fits
+ * answer, the one for exactly that shape does; one for all shapes otherwise.
+ */
+#ifndef CALIBRATE_PROFILE_H
+#define CALIBRATE_PROFILE_H
+
+#include "calibrate/device.h"
+#include "calibrate/fit.h"
+
+/*
+ * Whole steps of one model on so many devices, where no kernels were timed: prefill a + b N + c S
+ * (N prompt tokens, S the sum of their squares), decode a + b ctx + c batch, with other
+ * coefficients above small_max sequences. DistServe, OSDI'24, appendix A.
+ */
+struct whole_steps {
+	char model[64];
+	int64_t tp;
+	double prefill_ns[3];
+	int64_t small_max;
+	double small_ns[3], large_ns[3]; /* equal where there is one piece */
+	/* what a mixed step takes: the larger part of both and so much of the other; 1: their sum
+	 */
+	double mixed_share;
+	/* coefficients that a table of whole steps determined: errors; 0: published without */
+	double prefill_error[3], small_error[3], large_error[3];
+	struct held_out prefill_held_out, decode_held_out, mixed_held_out; /* folds 0: not known */
+	struct range prompt_tok, batch, context; /* of what was measured; max 0: not known */
+};
+
+/* What attention of a token costs. */
+enum attention_scope {
+	SCOPE_SEQUENCE, /* its own sequence's context: paged servers */
+	SCOPE_UNIFIED	/* all cells in use, as llama.cpp's server: a step takes f(tokens) +
+			   tokens x cells */
+};
+
+struct profile {
+	struct device device; /* device.profile is NULL */
+	char source[256];     /* where the points come from, with licence where they are others' */
+	char date[32];	      /* of the fit, YYYY-MM-DD */
+	char program[32];     /* version of omnibus */
+	char driver[64], clocks[128]; /* as found; "" for imported tables */
+	char server[64];	      /* whose kernels: "vLLM 0.24.0"; "" for our own */
+	enum attention_scope scope;
+	double scope_cell_ns; /* unified: of a token and a cell, all layers */
+	struct fit *fit;
+	size_t n_fits;
+	struct whole_steps *steps;
+	size_t n_steps;
+};
+
+/* Where an answer stands. */
+enum profile_where {
+	PROFILE_INSIDE,	 /* within what was measured */
+	PROFILE_OUTSIDE, /* extrapolated */
+	PROFILE_ABSENT	 /* nothing of the kind was measured: the answer is 0 */
+};
+
+/* ns of one operation at these sizes; at->ns is not read. `where` may be NULL. */
+double profile_ns(const struct profile *p, const struct point *at, enum profile_where *where);
+bool profile_has(const struct profile *p, enum op op, int bits);
+/* NULL: none of this model and tp. */
+const struct whole_steps *profile_steps(const struct profile *p, const char *model, int64_t tp);
+
+/* From the text of a file; `name` is for sentences. NULL: a sentence with the field. */
+struct profile *profile_parse(const char *text, size_t size, const char *name, struct err *e);
+struct profile *profile_load(const char *path, struct err *e);
+/* Whole or not at all (traces/outfile.h). */
+int profile_save(const struct profile *p, const char *path, struct err *e);
+void profile_free(struct profile *p);
+
+/*
+ * What no device can be: a decode step of a model below its roofline floor, times that fall by more
+ * than a tenth where a size doubles, an operation with too few points. -1: the sentence gives the
+ * operation, the sizes and both figures.
+ */
+int profile_check(const struct profile *p, struct err *e);
+
+/* The profiles that omnibus comes with, by the names of `list devices`; NULL: none of that name. */
+struct profile *profile_built_in(const char *name);
+
+#endif
