@@ -38,6 +38,19 @@ enum attention_scope {
 			   tokens x cells */
 };
 
+/*
+ * What whole steps took beyond the sum of their parts (gaps between kernels, cold caches; below 0
+ * where parts overlap): layers x (layer_ns + tokens x layer_tok_ns), which a forecast adds.
+ */
+struct rest {
+	double layer_ns, layer_tok_ns;
+	double layer_error, layer_tok_error;
+	size_t points;		  /* whole steps; 0: none were timed, and all is 0 */
+	double sum_median;	  /* of sum / measured - 1: without the rest, signed */
+	double sum_p90;		  /* of its size */
+	struct held_out held_out; /* of sum and rest together */
+};
+
 struct profile {
 	struct device device; /* device.profile is NULL */
 	char source[256];     /* where the points come from, with licence where they are others' */
@@ -51,6 +64,7 @@ struct profile {
 	size_t n_fits;
 	struct whole_steps *steps;
 	size_t n_steps;
+	struct rest rest;
 };
 
 /* Where an answer stands. */
