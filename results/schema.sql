@@ -4,9 +4,11 @@
 --
 -- A run appears in one transaction when it is complete; nothing is ever changed afterwards. To drop
 -- one with all its rows: PRAGMA foreign_keys = ON; DELETE FROM run WHERE id = 3;
+-- A calibration appears when it starts, and its points as they are timed: `status` says whether it
+-- came to its end.
 
 PRAGMA application_id = 1869442665; -- "omni"
-PRAGMA user_version = 3;            -- of this schema
+PRAGMA user_version = 4;            -- of this schema
 
 CREATE TABLE run (
 	-- One row a run: every setting, so that it can be repeated.
@@ -211,6 +213,85 @@ CREATE TABLE histogram (
 	high_ns REAL NOT NULL,       -- to below here
 	count INTEGER NOT NULL,
 	PRIMARY KEY (run_id, metric, low_ns)
+) WITHOUT ROWID;
+
+CREATE TABLE calibration (
+	-- One row a calibration of `omnibus calibrate --db`: on what its points were timed, and how.
+	id INTEGER PRIMARY KEY,
+	backend TEXT,                -- cpu or cuda
+	device TEXT,                 -- as it names itself
+	driver TEXT,
+	clocks TEXT,                 -- as found when it started
+	model TEXT,                  -- whose shapes were timed; NULL: shapes for any model
+	tp INTEGER,                  -- devices that share each layer
+	threads INTEGER,             -- --threads; 0: all
+	budget_s REAL,               -- --budget
+	seed INTEGER,                -- of what was multiplied
+	program_version TEXT,
+	status TEXT,                 -- running, interrupted, failed or complete; what was killed stays
+	                             -- running
+	profile TEXT,                -- the file that came of it
+	started TEXT,                -- ISO 8601, UTC
+	wall_s REAL                  -- time it took; NULL while it is running
+);
+
+CREATE TABLE point (
+	-- One row a point of a calibration: the sizes of an operation, of one layer on one device, and
+	-- its time. Sizes that an operation does not have are 0.
+	calibration_id INTEGER NOT NULL REFERENCES calibration(id) ON DELETE CASCADE,
+	idx INTEGER NOT NULL,        -- from 0, in the order of the first timing
+	op TEXT NOT NULL,            -- gemm, prefill, decode, mixed, norm, ..., step: a whole step
+	bits INTEGER NOT NULL,       -- of a weight, or of a cached number; 16: the model's own type
+	m INTEGER NOT NULL,          -- tokens; sequences that are sampled
+	n INTEGER NOT NULL,
+	k INTEGER NOT NULL,
+	heads INTEGER NOT NULL,
+	kv_heads INTEGER NOT NULL,
+	head_dim INTEGER NOT NULL,
+	prefill_seq INTEGER NOT NULL,-- prompts, of new_tok tokens each after prior_tok cached ones
+	new_tok INTEGER NOT NULL,
+	prior_tok INTEGER NOT NULL,
+	decode_seq INTEGER NOT NULL, -- sequences that decode, of decode_ctx tokens together
+	decode_ctx INTEGER NOT NULL,
+	longest INTEGER NOT NULL,    -- of the contexts; 0: all are equal
+	devices INTEGER NOT NULL,
+	bytes INTEGER NOT NULL,
+	ns REAL NOT NULL,            -- median of the repeats
+	min_ns REAL NOT NULL,
+	max_ns REAL NOT NULL,
+	repeats INTEGER NOT NULL,
+	PRIMARY KEY (calibration_id, idx)
+) WITHOUT ROWID;
+
+CREATE TABLE fit (
+	-- One row a fit that was made of the points of a calibration: a formula for an operation.
+	calibration_id INTEGER NOT NULL REFERENCES calibration(id) ON DELETE CASCADE,
+	idx INTEGER NOT NULL,        -- from 0
+	op TEXT NOT NULL,
+	bits INTEGER NOT NULL,
+	form TEXT NOT NULL,          -- which of the formulas
+	n INTEGER NOT NULL,          -- the shape that it holds for; 0: for any
+	k INTEGER NOT NULL,
+	heads INTEGER NOT NULL,
+	kv_heads INTEGER NOT NULL,
+	head_dim INTEGER NOT NULL,
+	points INTEGER NOT NULL,     -- that it was made of
+	points_hash TEXT NOT NULL,   -- of their sizes and times, 16 hex digits
+	folds INTEGER NOT NULL,      -- each forecast from the others: the errors below
+	error_median REAL NOT NULL,  -- of |forecast / measured - 1|
+	error_p90 REAL NOT NULL,
+	error_max REAL NOT NULL,
+	PRIMARY KEY (calibration_id, idx)
+) WITHOUT ROWID;
+
+CREATE TABLE coefficient (
+	-- The coefficients of a fit.
+	calibration_id INTEGER NOT NULL REFERENCES calibration(id) ON DELETE CASCADE,
+	fit_idx INTEGER NOT NULL,    -- as in fit.idx
+	name TEXT NOT NULL,          -- with its unit: t0_ns
+	value REAL NOT NULL,
+	error REAL NOT NULL,         -- its standard error
+	PRIMARY KEY (calibration_id, fit_idx, name)
 ) WITHOUT ROWID;
 
 CREATE VIEW summary AS
