@@ -114,6 +114,7 @@ static void predict_decode(const struct executor *x, const struct decode_batch *
 	d->ctx_ns = c->ctx_ns;
 	d->window_ns = c->window_ns;
 	d->ctx_max = INT64_MAX;
+	d->outside = false;
 }
 
 static void predict_free(struct executor *x)
@@ -298,8 +299,10 @@ static void compile_linear(const struct build *b)
 }
 
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
-				  const struct cost_want *w)
+				  const struct cost_want *w, struct err *e)
 {
+	(void)e;
+
 	struct cost *c = xcalloc(1, sizeof(*c));
 	struct build b = {.c = c, .m = m, .d = d, .tp = w->tp};
 	int64_t dense = m->experts ? m->dense_layers : m->layers;
@@ -323,4 +326,23 @@ struct executor *cost_predict_new(const struct model *m, const struct device *d,
 double cost_decode_floor_ns(const struct model *m, const struct device *d, int64_t tp)
 {
 	return (double)model_streamed_token_bytes(m, tp) / d->peak_bytes_s * 1e9;
+}
+
+double cost_decode_step_ns(const struct model *m, const struct device *d, int64_t tp, int64_t seqs,
+			   int64_t ctx, struct err *e)
+{
+	const struct cost_want w = {.tp = tp, .kv_bits = 16};
+	struct executor *x = cost_predict_new(m, d, &w, e);
+
+	if (!x)
+		return -1;
+	const struct step s = {
+		.decode_seq = seqs,
+		.decode_ctx = ctx,
+		.window_ctx = ctx < seqs * m->window_tok ? ctx : seqs * m->window_tok,
+	};
+	double ns = x->ops->step_ns(x, &s);
+
+	executor_free(x);
+	return ns;
 }

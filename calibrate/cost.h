@@ -29,10 +29,18 @@ struct cost_want {
 	int64_t graph;
 };
 
-/* Keeps no pointer to its arguments. Never fails for a model and tp that model_check_tp() accepts.
- * Free with executor_free(). */
+/*
+ * For a model and tp that model_check_tp() accepts. Keeps no pointer to its arguments. NULL: what
+ * was measured on the device are whole steps, none of this model and tp; the sentence lists those
+ * there are. Free with executor_free().
+ */
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
-				  const struct cost_want *w);
+				  const struct cost_want *w, struct err *e);
+
+/* A decode step of so many sequences whose contexts are ctx tokens together, in ns; < 0 where
+ * cost_predict_new() fails. */
+double cost_decode_step_ns(const struct model *m, const struct device *d, int64_t tp, int64_t seqs,
+			   int64_t ctx, struct err *e);
 
 /*
  * The roofline floor of a decode step, in ns: the weights that one device reads for one sequence

@@ -11,7 +11,7 @@
 
 struct run_info {
 	char policy[64], given[256], params[1024]; /* as in the summary */
-	char executor[32], executor_params[256], notes[128];
+	char executor[32], executor_params[256], notes[256];
 	char model[64], model_source[512], device[64];
 	int64_t tp, pp, instances;
 	char router[32];

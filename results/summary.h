@@ -32,7 +32,7 @@ struct summary {
 	int64_t devices;	/* that all instances need */
 	char given[256];	/* parameters that were written, as written */
 	char percentiles[16];	/* "exact" or "histogram" (all but ITL, which always is) */
-	char notes[128];	/* "oracle", "roofline", ...; space separated */
+	char notes[256];	/* "oracle", "roofline", ...; space separated */
 	int64_t cached_tok;	/* prompt tokens found in a prefix cache */
 	double prefix_hit_rate; /* of the prompt tokens of requests admitted */
 };

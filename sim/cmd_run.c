@@ -153,6 +153,11 @@ static void describe_run(const struct replay *r, size_t n_runs)
 		    r->counts.queue_full);
 	print_count(name, "requests aborted because they were not done in time (--timeout)",
 		    r->summary.aborted);
+	if (r->counts.outside)
+		fprintf(stderr,
+			"omnibus run: %sthe sizes of some steps are beyond what was measured: "
+			"their times are extrapolated\n",
+			name);
 	if (choice_remembers(r->choice) && r->counts.with_ids == 0)
 		fprintf(stderr,
 			"omnibus run: %sno request has hash ids: nothing is found in the prefix "

@@ -71,6 +71,7 @@ static void fixed_decode(const struct executor *x, const struct decode_batch *b,
 	c->ctx_ns = v->ctx_tok_ns;
 	c->window_ns = v->window_tok_ns;
 	c->ctx_max = INT64_MAX;
+	c->outside = false;
 }
 
 static void fixed_free(struct executor *x)

@@ -28,6 +28,7 @@ struct decode_batch {
 struct decode_cost {
 	double step_ns, ctx_ns, window_ns;
 	int64_t ctx_max; /* the piece of the cost model ends here; INT64_MAX: never */
+	bool outside;	 /* the piece lies beyond what was measured: an extrapolation */
 };
 
 struct executor;
@@ -48,6 +49,8 @@ struct executor_ops {
 	/* The affine piece that holds for these sequences from now on. */
 	void (*decode)(const struct executor *x, const struct decode_batch *b,
 		       struct decode_cost *c);
+	/* Whether step_ns() of it lies beyond what was measured. NULL: never. */
+	bool (*outside)(const struct executor *x, const struct step *s);
 	void (*free)(struct executor *x);
 };
 

@@ -101,6 +101,13 @@ static void async_decode(const struct executor *x, const struct decode_batch *b,
 	c->window_ns = 0;
 }
 
+static bool host_outside(const struct executor *x, const struct step *s)
+{
+	const struct host *h = host_of(x);
+
+	return h->inner->ops->outside(h->inner, s);
+}
+
 static void host_free(struct executor *x)
 {
 	executor_free(host_of(x)->inner);
@@ -117,6 +124,8 @@ struct executor *host_wrap(struct executor *inner, const struct host_want *w)
 	h->ops.step_ns = w->async ? async_step_ns : added_step_ns;
 	h->ops.decode = w->async ? async_decode : added_decode;
 	h->ops.free = host_free;
+	if (inner->ops->outside)
+		h->ops.outside = host_outside;
 	h->x = (struct executor){.ops = &h->ops, .notes = inner->notes};
 	h->inner = inner;
 	h->step_ns = w->host_us * 1e3;

@@ -55,6 +55,7 @@ struct instance_stats {
 	struct stats_sum kv_sum;  /* the blocks in use during it */
 	int64_t preemptions, recomputed_tok;
 	int64_t cached_tok, queried_tok; /* found known at first admissions, of so many */
+	bool outside; /* some step was beyond what the executor's times were made from */
 	int64_t bound_ns[N_BOUNDS]; /* time that the head of the queue was refused for this reason
 				     */
 };

@@ -89,7 +89,7 @@ static void summarize_cache(const struct sim *s, struct summary *out)
 void outcome_summary(struct sim *s, struct summary *out)
 {
 	double batch_sum = 0, util_sum = 0;
-	bool oracle = false, reply_batch = false;
+	bool oracle = false, reply_batch = false, outside = false;
 	bool followed = s->sessions && sessions_followed(s->sessions);
 
 	metrics_summary(&s->metrics, &s->itl, out);
@@ -107,6 +107,7 @@ void outcome_summary(struct sim *s, struct summary *out)
 		out->recomputed_tok += st->recomputed_tok;
 		batch_sum += (double)st->batch_sum;
 		util_sum += stats_sum_value(&st->kv_sum) / (double)s->instances[i].kv.total;
+		outside = outside || st->outside;
 		oracle = oracle || s->instances[i].oracle;
 		reply_batch = reply_batch || s->instances[i].replied_batch;
 	}
@@ -117,6 +118,9 @@ void outcome_summary(struct sim *s, struct summary *out)
 	snprintf(out->times, sizeof(out->times), "%s", s->c->hardware.executor->ops->times);
 	out->notes[0] = '\0';
 	add_note(out, s->c->hardware.executor->notes);
+	s->counts.outside = outside;
+	if (outside)
+		add_note(out, "extrapolated");
 	if (oracle)
 		add_note(out, "oracle");
 	if (s->counts.beyond_context > 0)

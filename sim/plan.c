@@ -371,6 +371,8 @@ static void start_single(struct instance *in, const struct plan *p)
 	s->moved_blocks = p->moved_blocks;
 	describe(in, &s->step);
 	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
+	if (!in->stats.outside && in->executor->ops->outside)
+		in->stats.outside = in->executor->ops->outside(in->executor, &s->step);
 	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
 		s->cost_ns += (double)in->pp * ((double)p->moved_blocks * (double)in->block_bytes *
 						1e9 / in->pcie_bytes_s);

@@ -46,7 +46,8 @@ static int make_executor(const struct run_options *o, struct resources *res, int
 				     &(struct cost_want){.tp = want->tp,
 							 .pp = want->pp,
 							 .kv_bits = want->kv_bits,
-							 .graph = common->graph});
+							 .graph = common->graph},
+				     e);
 	if (!x)
 		return -1;
 	res->executor[which] = host_wrap(x, &host);

@@ -112,6 +112,7 @@ static void run_start(struct instance *in, int64_t now_ns)
 	const struct decode_batch batch = {r->b, r->ctx, r->window_b, r->window_ctx};
 
 	in->executor->ops->decode(in->executor, &batch, &r->cost);
+	in->stats.outside = in->stats.outside || r->cost.outside;
 	in->stats.steps++;
 	in->stats.batch_sum += r->b;
 	stats_sum_add(&in->stats.kv_sum, in->kv.used);

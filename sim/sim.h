@@ -96,6 +96,7 @@ struct sim_counts {
 				   output */
 	int64_t with_ids;	/* requests with hash ids, where prompts are remembered */
 	int64_t events;
+	bool outside; /* of what was measured: some steps' times are extrapolations */
 };
 
 /*

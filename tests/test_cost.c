@@ -8,11 +8,19 @@
 #include <math.h>
 #include <string.h>
 
-static struct executor *predict(const char *model, const char *dev, int64_t tp)
+static struct executor *predict_with(const char *model, const char *device,
+				     const struct cost_want *w)
 {
 	struct model m = load_model(model);
-	const struct cost_want w = {.tp = tp, .kv_bits = 16};
-	return cost_predict_new(&m, load_device(dev), &w);
+	struct err e;
+	struct executor *x = cost_predict_new(&m, load_device(device), w, &e);
+	assert_fine(x ? 0 : -1, e);
+	return x;
+}
+
+static struct executor *predict(const char *model, const char *dev, int64_t tp)
+{
+	return predict_with(model, dev, &(struct cost_want){.tp = tp, .kv_bits = 16});
 }
 
 static double step_ns(const struct executor *x, struct step s)
@@ -65,7 +73,8 @@ static void for_all(void (*check)(const struct pair *p))
 		if (model_check_tp(p.m, p.tp, &e))
 			continue;
 		const struct cost_want w = {.tp = p.tp, .kv_bits = 16};
-		p.x = cost_predict_new(p.m, p.d, &w);
+		p.x = cost_predict_new(p.m, p.d, &w, &e);
+		assert_fine(p.x ? 0 : -1, e);
 		check(&p);
 		executor_free(p.x);
 	}
@@ -328,15 +337,14 @@ static void test_experts_read(void **state)
 static void test_latent_attention(void **state)
 {
 	(void)state;
-	struct model m = load_model("deepseek-v3");
 	struct cost_want w = {.tp = 8, .kv_bits = 16};
 	struct decode_cost c;
-	struct executor *x = cost_predict_new(&m, load_device("h200"), &w);
+	struct executor *x = predict_with("deepseek-v3", "h200", &w);
 	x->ops->decode(x, &(struct decode_batch){.seq = 1, .ctx = 0}, &c);
 	assert_near(c.ctx_ns, 70272 / 4320.0, 1e-9); /* memory: not divided by tp */
 	executor_free(x);
 	w.tp = 1;
-	x = cost_predict_new(&m, load_device("h200"), &w);
+	x = predict_with("deepseek-v3", "h200", &w);
 	x->ops->decode(x, &(struct decode_batch){.seq = 1, .ctx = 0}, &c);
 	assert_near(c.ctx_ns, 61 * 128 * 2 * 1088 / 494500.0, 1e-9);
 	executor_free(x);
@@ -370,13 +378,6 @@ static void test_windows_and_small_weights(void **state)
 	double want = 24 * (6 * 4100 + (dense + experts) / 3950) + head;
 	assert_near(decode_ms(x, 1) * 1e6, want, 1e-9 * want);
 	executor_free(x);
-}
-
-static struct executor *predict_with(const char *model, const char *device,
-				     const struct cost_want *w)
-{
-	struct model m = load_model(model);
-	return cost_predict_new(&m, load_device(device), w);
 }
 
 /*
