@@ -8,9 +8,19 @@
  * robust linear least squares. Beyond the grid the correction stays what it is at the edge, so that
  * there the base formula says how times grow.
  *
+ * Where the points differ in one size only (tokens of one shape of weights), there is a curve
+ * besides: straight lines in that size between the knots of its one axis.
+ *
  * Whether a richer form pays is decided by held-out error: points are split in k folds by group
- * (all points of a shape of weights, or a row of a table, in one fold), each fold forecast from the
- * others. The figures of the final fit are those of that forecast, never of training.
+ * (all points of a shape of weights, or a row of a table, in one fold; where there are fewer groups
+ * than folds, point by point), each fold forecast from the others. A form's score is the median of
+ * that forecast's error plus a quarter of its p90: what a step of many parts feels, and some of
+ * what a single one does. Forms are tried from the simplest to the richest, each without and with
+ * its grid; a richer one replaces the best so far only where its score is lower by a twentieth. The
+ * figures of the final fit are those of that forecast, never of training.
+ *
+ * More work never takes less time: the knots of a correction (and of a curve) are moved as little
+ * as makes the time rise along every axis.
  */
 #ifndef CALIBRATE_FIT_H
 #define CALIBRATE_FIT_H
@@ -18,14 +28,14 @@
 #include "calibrate/point.h"
 #include <stdbool.h>
 
-enum { FIT_COEFS = 16, FIT_AXES = 4, FIT_KNOTS = 24 };
+enum { FIT_COEFS = 16, FIT_AXES = 4, FIT_KNOTS = 24, FIT_RANGES = FIT_AXES + 2 };
 
 struct coef {
 	const char *name;    /* static: of the form */
 	double value, error; /* its standard error */
 };
 
-/* One axis of a grid: a size (form.h names it), in log2; knots rise. */
+/* One axis of a grid: a size (form.h names it), in log2 (0 for sizes below 1); knots rise. */
 struct axis {
 	const char *name; /* static */
 	int n;
@@ -35,7 +45,8 @@ struct axis {
 struct grid {
 	int n_axes; /* 0: no correction */
 	struct axis axis[FIT_AXES];
-	double *value; /* of ln(time / base) at the knots, the last axis fastest; owned */
+	/* at the knots, the last axis fastest: ln(time / base), of a curve ln(ns); owned */
+	double *value;
 	size_t n;
 };
 
@@ -59,7 +70,7 @@ struct fit {
 	struct coef coef[FIT_COEFS];
 	int n_coefs;
 	struct grid grid;
-	struct range range[FIT_AXES + 2];
+	struct range range[FIT_RANGES];
 	int n_ranges;
 	size_t points;
 	char hash[17]; /* points_hash() of them */
@@ -67,7 +78,7 @@ struct fit {
 };
 
 struct fit_want {
-	int folds;     /* 5 */
+	int folds;     /* 0: 5 */
 	uint64_t seed; /* of the split */
 	bool no_grid;  /* base formulas alone */
 };
@@ -75,7 +86,8 @@ struct fit_want {
 /*
  * The best form for these points, all of one operation and bits; `shape` is copied into the fit.
  * -1: too few, degenerate (a coefficient that they do not determine), or times that are no times;
- * the sentence says which operation and what is missing. Release in the other case.
+ * the sentence says which operation and what is missing. Release in the other case. `shape` and `w`
+ * may be NULL: all shapes, 5 folds.
  */
 int fit_make(struct fit *f, const struct points *p, const struct point *shape,
 	     const struct fit_want *w, struct err *e);

@@ -1,6 +1,13 @@
 /*
  * form.h: the formulas that a fit chooses between, one table an operation. A new formula is one
  * entry.
+ *
+ * Every operation has a formula for all shapes at once, which takes its strength from all points
+ * (what is peculiar to a shape is mostly noise of its few points: held out, decode attention of one
+ * head configuration is forecast twice as well from all configurations as from its own points). So
+ * fit_make() is called once for the points of an operation and bits; and once more with the points
+ * of a single weight shape or row width where that shape was swept by itself over tokens, which
+ * gives the curve through them: fit.shape has its n and k then.
  */
 #ifndef CALIBRATE_FORM_H
 #define CALIBRATE_FORM_H
@@ -11,16 +18,21 @@ struct form {
 	const char *name; /* "max", "pnorm", ... unique within the operation; in profiles */
 	const char *text; /* the formula, for people */
 	enum op op;
-	const char *coefs[FIT_COEFS + 1]; /* names, NULL at the end; units in the name: t0_ns */
-	/* ns without correction. coef[] as in coefs; all of them are > 0 (fits are in logarithms).
-	 */
+	/* Names, NULL at the end; units in the name: t0_ns; per_ns: a rate. All of them are > 0
+	 * (fits are in logarithms). */
+	const char *coefs[FIT_COEFS + 1];
+	/* ns without correction; coef[] as in coefs. NULL: a curve, straight between the knots of
+	 * the one axis, for points that differ in that alone. */
 	double (*base_ns)(const double *coef, const struct point *at);
 	/* Where to start looking. */
 	void (*guess)(double *coef, const struct points *p);
-	/* Axes of the correction, names of sizes: NULL at the end; none: no correction. */
+	/* Axes of the correction, names of sizes, the longest first; NULL at the end; none: no
+	 * correction. And the most knots on each. */
 	const char *axes[FIT_AXES + 1];
-	double (*size)(const char *axis, const struct point *at); /* > 0; also of ranges */
-	/* Points of one group stay in one fold. */
+	int knots[FIT_AXES];
+	/* Sizes whose range is kept; NULL at the end. */
+	const char *ranges[FIT_RANGES + 1];
+	/* Points of one group stay in one fold. The same in all forms of an operation. */
 	uint64_t (*group)(const struct point *at);
 };
 
@@ -28,5 +40,25 @@ struct form {
 const struct form *const *form_list(enum op op, size_t *n);
 /* By name; NULL: none. */
 const struct form *form_find(enum op op, const char *name);
+
+/*
+ * A size by its name: a field of a point, or "decode_len" (mean context of a sequence) and "group"
+ * (query heads of a KV head). CHECKs that the name is known.
+ */
+double form_size(const char *size, const struct point *at);
+/* Sets it in a point, decode_len after decode_seq and group after kv_heads. */
+void form_place(const char *size, double value, struct point *at);
+/* The name itself, static, for names that were read from a file; NULL: no size. */
+const char *form_size_name(const char *size);
+
+/* Work of one operation at these sizes, of which formulas are made. */
+double work_gemm_bytes(const struct point *at); /* weight, activations in and out */
+double work_gemm_flops(const struct point *at);
+double work_prefill_flops(const struct point *at);   /* causal, over prior tokens too */
+double work_prefill_bytes(const struct point *at);   /* cached keys and values, written or read */
+double work_decode_bytes(const struct point *at);    /* cached keys and values */
+double work_rows_bytes(const struct point *at);	     /* norm, rope, act, embed, sample */
+double work_allreduce_bytes(const struct point *at); /* over the link of one device, of a ring */
+double work_copy_bytes(const struct point *at);
 
 #endif
