@@ -51,6 +51,7 @@ void sim_make_instance(struct sim *s, uint32_t index, const struct policy_ops *p
 		.stage_share = hw->stage_share,
 		.first_slot = (int32_t)s->n_slots,
 		.async = common->async,
+		.singly = hw->executor->ops->runs || s->c->taken,
 	};
 
 	instance_init(&s->instances[index], &want);
@@ -243,6 +244,29 @@ static void instance_done(void *arg, struct job *j, int64_t t_ns)
 
 /* Instances */
 
+/* The executor runs the step, or says what it costs. Where it fails the simulation ends here. */
+static double take(void *arg, struct instance *in, const struct step *step, int64_t now_ns)
+{
+	struct sim *s = arg;
+	const struct executor *x = in->executor;
+
+	(void)now_ns;
+	if (s->failed)
+		return 0;
+	struct step_taken t = {.step = step, .ns = x->ops->step_ns(x, step)};
+
+	if (!(t.ns >= 0)) {
+		CHECK(x->failure, "executor %s fails and does not say why", x->ops->name);
+		*s->err = *x->failure;
+		s->failed = true;
+		return 0;
+	}
+	t.outside = x->ops->outside && x->ops->outside(x, step);
+	in->stats.outside = in->stats.outside || t.outside;
+	s->failed = s->c->taken && s->c->taken(s->c->taken_arg, &t, s->err) < 0;
+	return t.ns;
+}
+
 static void audit(struct sim *s, const struct instance *in)
 {
 	if (s->c->audit)
@@ -415,7 +439,7 @@ static void unfinished(struct sim *s)
 static void start(struct sim *s)
 {
 	s->shape = s->c->choice->disaggregated ? &shape_disaggregated : &shape_single;
-	s->instance_ops = (struct instance_ops){.done = instance_done, .arg = s};
+	s->instance_ops = (struct instance_ops){.done = instance_done, .take = take, .arg = s};
 	router_init(&s->router, s->c->router, s->c->seed);
 	metrics_init(&s->metrics, &s->c->slo, s->c->keep_all);
 	s->shape->init(s);

@@ -49,7 +49,10 @@ struct executor_ops {
 	/* The affine piece that holds for these sequences from now on. */
 	void (*decode)(const struct executor *x, const struct decode_batch *b,
 		       struct decode_cost *c);
-	/* Whether step_ns() of it lies beyond what was measured. NULL: never. */
+	/*
+	 * Whether step_ns() of it lies beyond what was measured. NULL: never. Where it runs, it is
+	 * asked of the step that was taken last.
+	 */
 	bool (*outside)(const struct executor *x, const struct step *s);
 	void (*free)(struct executor *x);
 };
@@ -58,7 +61,7 @@ struct executor_ops {
 struct executor {
 	const struct executor_ops *ops;
 	const char *notes; /* what the results must say beside the times ("roofline"), or "" */
-	const struct err *failure; /* where it runs: its own, kept until the next step */
+	const struct err *failure; /* where it runs: its own, the same place all its life */
 };
 
 /*

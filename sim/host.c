@@ -38,9 +38,12 @@ static double added_step_ns(const struct executor *x, const struct step *s)
 	const struct host *h = host_of(x);
 	struct decode_cost c;
 
-	if (s->prefill_tok > 0 || s->decode_seq == 0)
-		return h->inner->ops->step_ns(h->inner, s) +
-		       overhead_ns(h, s->prefill_seq + s->decode_seq);
+	if (x->ops->runs || s->prefill_tok > 0 || s->decode_seq == 0) {
+		double device_ns = h->inner->ops->step_ns(h->inner, s);
+
+		return device_ns < 0 ? device_ns
+				     : device_ns + overhead_ns(h, s->prefill_seq + s->decode_seq);
+	}
 	const struct decode_batch b = {
 		.seq = s->decode_seq, .ctx = s->decode_ctx, .window_ctx = s->window_ctx};
 	added_decode(x, &b, &c); /* the same bits as a run has */
@@ -55,7 +58,7 @@ static double async_step_ns(const struct executor *x, const struct step *s)
 	double device_ns = h->inner->ops->step_ns(h->inner, s);
 	double host_ns = overhead_ns(h, s->prefill_seq + s->decode_seq);
 
-	return device_ns >= host_ns ? device_ns : host_ns;
+	return device_ns >= host_ns || device_ns < 0 ? device_ns : host_ns;
 }
 
 /* Steps further on, as the batch stands then. */
@@ -126,7 +129,7 @@ struct executor *host_wrap(struct executor *inner, const struct host_want *w)
 	h->ops.free = host_free;
 	if (inner->ops->outside)
 		h->ops.outside = host_outside;
-	h->x = (struct executor){.ops = &h->ops, .notes = inner->notes};
+	h->x = (struct executor){.ops = &h->ops, .notes = inner->notes, .failure = inner->failure};
 	h->inner = inner;
 	h->step_ns = w->host_us * 1e3;
 	h->seq_ns = w->host_seq_us * 1e3;

@@ -22,6 +22,7 @@ void instance_init(struct instance *in, const struct instance_want *w)
 		.stage_share = w->stage_share,
 		.first_slot = w->first_slot,
 		.async = w->async,
+		.singly = w->singly,
 		.ended_ns = -1,
 	};
 	memcpy(in->state, w->state, w->policy->state_size);
@@ -62,6 +63,7 @@ void instance_release(struct instance *in)
 	free(in->lagging);
 	kv_release(&in->kv);
 	queue_release(&in->waiting);
+	free(in->seqs);
 	free(in->state);
 }
 

@@ -9,8 +9,8 @@
  *
  * instance.c has batches and the queue, instance_move.c moves requests between the places below,
  * instance_kv.c has what they need and hold of the pool, decoding.c the sums over those that
- * decode, run.c the arithmetic of runs; plan.c checks what a policy asks for and builds the step
- * from it, engine.c owns time.
+ * decode, run.c the arithmetic of runs; plan.c checks what a policy asks for, single.c builds the
+ * step from it, engine.c owns time.
  */
 #ifndef SIM_INSTANCE_H
 #define SIM_INSTANCE_H
@@ -60,13 +60,17 @@ struct instance_stats {
 				     */
 };
 
-/* What the engine wants to know. */
+struct instance;
+
+/* What the engine wants to know, and does. */
 struct instance_ops {
 	/*
 	 * The last token that j was here for has been delivered, and j has left (but for the KV of
 	 * a keep_kv job): it is the engine's now.
 	 */
 	void (*done)(void *arg, struct job *j, int64_t t_ns);
+	/* What a step costs that is taken by itself and starts now, ns; >= 0. */
+	double (*take)(void *arg, struct instance *in, const struct step *s, int64_t now_ns);
 	void *arg;
 };
 
@@ -118,7 +122,10 @@ struct instance {
 	void *state;
 	const struct executor *executor;
 	const struct instance_ops *ops;
-	struct hist *itl;    /* shared: every gap of the simulation */
+	struct hist *itl; /* shared: every gap of the simulation */
+	bool singly;	  /* each step is taken by itself, with its sequences (single.h) */
+	struct step_seq *seqs;
+	int64_t seqs_room;
 	int64_t stream;	     /* tokens a delivery */
 	int64_t block_bytes; /* of one KV block, on one device */
 	double pcie_bytes_s;
@@ -183,7 +190,7 @@ struct instance_want {
 	int64_t pp; /* batches, stages */
 	const double *stage_share;
 	int32_t first_slot;
-	bool async;
+	bool async, singly;
 };
 
 void instance_init(struct instance *in, const struct instance_want *w);

@@ -1,5 +1,6 @@
-/* plan.c: what policies ask for, checked; and the step that comes of it. */
+/* plan.c: what policies ask for, checked; and the kind of step that comes of it. */
 #include "sim/run.h"
+#include "sim/single.h"
 #include "sim/view.h"
 
 static enum plan_result refuse(struct plan *p, enum plan_result why)
@@ -295,99 +296,6 @@ enum plan_result plan_restore(struct plan *p, const struct request *r)
 
 /* The step */
 
-/* Pairs within the window of q tokens after `prior` ones. */
-static double window_pairs(double window, double prior, double q)
-{
-	double below = prior + q <= window ? q : prior < window ? window - prior : 0;
-
-	return below * (prior + (below + 1) / 2) + (q - below) * window;
-}
-
-static void add_window(struct step *step, int64_t window_tok, int64_t prior_tok, int64_t q)
-{
-	step->window_pairs += window_pairs((double)window_tok, (double)prior_tok, (double)q);
-	step->window_prior += prior_tok < window_tok ? prior_tok : window_tok;
-}
-
-static int64_t longest_prefill(const struct single *s)
-{
-	int64_t longest = 0;
-
-	for (int64_t i = 0; i < s->n_prefill; i++)
-		if (s->prefill_tok[i] > longest)
-			longest = s->prefill_tok[i];
-	return longest;
-}
-
-static void describe(const struct instance *in, struct step *step)
-{
-	const struct single *s = &in->b.single;
-	int64_t least_tok = s->padded ? longest_prefill(s) : 0;
-
-	*step = (struct step){.prefill_seq = s->n_prefill};
-	for (int64_t i = 0; i < s->n_prefill; i++) {
-		const struct job *j = s->prefill[i];
-		int64_t q = s->padded ? least_tok : s->prefill_tok[i] + j->pad_tok;
-
-		step->prefill_tok += q;
-		step->prefill_pairs += (double)q * ((double)j->done_tok + (double)(q + 1) / 2);
-		step->prefill_prior += j->done_tok;
-		if (in->kv.window_tok > 0)
-			add_window(step, in->kv.window_tok, j->done_tok, q);
-		step->prefill_done_seq += j->done_tok + s->prefill_tok[i] == j->seq_tok;
-	}
-	if (s->decodes) {
-		step->decode_seq = in->b.decode_b;
-		step->decode_ctx = in->b.decode_ctx;
-		step->window_ctx = in->b.window_ctx;
-	}
-}
-
-/* Stages are servers, first in first out, each with its share of the step; nothing is fractional
- * here: gaps are between ends of steps. */
-static void pass_stages(struct instance *in, struct single *s)
-{
-	int64_t stage_ns = round_ns(s->cost_ns / (double)in->pp);
-
-	s->end_ns = s->start_ns;
-	for (int64_t i = 0; i < in->pp; i++) {
-		if (in->stage_share)
-			stage_ns = round_ns(s->cost_ns * in->stage_share[i]);
-		if (in->stage_ns[i] > s->end_ns)
-			s->end_ns = in->stage_ns[i];
-		if (s->end_ns <=
-		    TIME_MAX_NS) /* beyond it, where the engine stops, nothing adds up */
-			s->end_ns += stage_ns;
-		in->stage_ns[i] = s->end_ns;
-	}
-	s->cost_ns = (double)(s->end_ns - s->start_ns);
-}
-
-static void start_single(struct instance *in, const struct plan *p)
-{
-	struct single *s = &in->b.single;
-
-	s->decodes = p->decode && in->b.decode_b > 0;
-	s->moved_blocks = p->moved_blocks;
-	describe(in, &s->step);
-	s->cost_ns = in->executor->ops->step_ns(in->executor, &s->step);
-	if (!in->stats.outside && in->executor->ops->outside)
-		in->stats.outside = in->executor->ops->outside(in->executor, &s->step);
-	if (p->moved_blocks > 0 && in->pcie_bytes_s > 0)
-		s->cost_ns += (double)in->pp * ((double)p->moved_blocks * (double)in->block_bytes *
-						1e9 / in->pcie_bytes_s);
-	s->start_ns = p->now_ns;
-	if (in->pp == 1)
-		s->end_ns = p->now_ns + round_ns(s->cost_ns);
-	else
-		pass_stages(in, s);
-	in->b.run.active = false;
-	in->b.busy = in->b.in_single = true;
-	in->stats.steps++;
-	in->stats.batch_sum += s->step.decode_seq + s->n_prefill;
-	stats_sum_add(&in->stats.kv_sum, in->kv.used);
-}
-
 /*
  * Why the head of the queue waits from now on. A plan that did not try to admit it (a static batch
  * goes on) leaves it waiting for what it was last refused for.
@@ -427,7 +335,7 @@ void instance_plan(struct instance *in, int64_t now_ns, int64_t *wait_ns)
 	bool decodes = p.decode && in->b.decode_b > 0;
 
 	if (in->b.single.n_prefill > 0 || (decodes && (p.moved_blocks > 0 || in->pp > 1))) {
-		start_single(in, &p);
+		single_start(in, decodes, p.moved_blocks, now_ns);
 	} else if (decodes) {
 		in->b.busy = true;
 		run_next(in, now_ns);

@@ -41,6 +41,13 @@ int64_t hardware_host_blocks(const struct hardware *hw, double swap_gib);
 
 enum max_tokens_rule { MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT, MAX_TOKENS_N };
 
+/* A step taken by itself. */
+struct step_taken {
+	const struct step *step; /* with its sequences */
+	double ns;		 /* what it costs; bytes that it swaps come on top */
+	bool outside;		 /* of what was measured: an extrapolation */
+};
+
 struct sim_config {
 	const struct choice *choice;
 	int64_t instances; /* where not disaggregated */
@@ -75,6 +82,13 @@ struct sim_config {
 	int (*step)(void *arg, const struct step_row *r, struct err *e); /* steps.h */
 	int (*bin)(void *arg, const struct histogram_bin *b, struct err *e);
 	void *sink_arg;
+
+	/*
+	 * Every step as it starts. Where this is not NULL steps are taken one at a time, as where
+	 * the executor runs them. -1 ends the simulation with that error.
+	 */
+	int (*taken)(void *arg, const struct step_taken *t, struct err *e);
+	void *taken_arg;
 
 	/* Called now and then with the simulated time and the requests ended; may be NULL. */
 	void (*progress)(void *arg, int64_t now_ns, int64_t ended);

@@ -41,6 +41,8 @@ struct harness_options {
 	/* Called after every audit; may be NULL. */
 	void (*look)(void *arg, const struct sim *s);
 	void *look_arg;
+	int (*taken)(void *arg, const struct step_taken *t, struct err *e); /* sim.h */
+	void *taken_arg;
 	/* Rows from here instead of from the array; it takes a struct trace_row. */
 	int (*next)(void *arg, struct trace_row *row, struct err *e);
 	void *next_arg;
