@@ -115,6 +115,40 @@ void decoding_cross_window(struct instance *in, struct job *j, int64_t gen)
 	}
 }
 
+/* The longest context: all of them grow by one a step, so each differs from the clock by what stays
+ * the same. */
+
+static int64_t context_at(const struct job *j)
+{
+	return j->req.prompt_tok + j->gen_tok - j->join_clock;
+}
+
+static void longest_join(struct instance *in, const struct job *j)
+{
+	if (in->b.n_decoding == 1 || context_at(j) > in->b.longest_at)
+		in->b.longest_at = context_at(j);
+}
+
+/* Seldom it is the longest that leaves, and then all others are looked at. */
+static void longest_leave(struct instance *in, const struct job *gone)
+{
+	if (context_at(gone) < in->b.longest_at)
+		return;
+	in->b.longest_at = INT64_MIN;
+	for (const struct job *j = in->b.running.first; j; j = j->next)
+		if (j != gone && j->state == JOB_DECODING && context_at(j) > in->b.longest_at)
+			in->b.longest_at = context_at(j);
+}
+
+int64_t decoding_longest(const struct instance *in)
+{
+	if (!in->executor->longest || in->b.decode_b == 0)
+		return 0;
+	if (in->b.batch_padded)
+		return in->b.decode_ctx / in->b.decode_b;
+	return in->b.longest_at + in->b.clock;
+}
+
 /* The decoding set */
 
 int64_t decoding_next_stop(const struct instance *in, const struct job *j, int64_t gen)
@@ -139,6 +173,8 @@ void decoding_join(struct instance *in, struct job *j, bool late)
 	in->b.decode_b++;
 	in->b.decode_ctx += ctx + j->pad_tok;
 	decoding_enter_window(in, j, j->gen_tok);
+	if (in->executor->longest)
+		longest_join(in, j);
 	j->growth = j->reserved ? 0 : kv_next_blocks(&in->kv, ctx - 1);
 	if (!j->reserved)
 		kv_grow_join(&in->kv, ctx - 1, in->b.clock, j->growth);
@@ -185,6 +221,8 @@ void decoding_stop(struct instance *in, struct job *j)
 
 void decoding_leave(struct instance *in, struct job *j)
 {
+	if (in->executor->longest)
+		longest_leave(in, j);
 	decoding_stop(in, j);
 	in->b.decode_b--;
 	int64_t ctx = j->req.prompt_tok + j->pad_tok + j->gen_tok;

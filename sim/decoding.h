@@ -26,6 +26,9 @@ int64_t decoding_next_stop(const struct instance *in, const struct job *j, int64
 void decoding_enter_window(struct instance *in, struct job *j, int64_t gen);
 void decoding_cross_window(struct instance *in, struct job *j, int64_t gen);
 
+/* The longest context of the next decode step; 0 where the executor does not ask, or none is. */
+int64_t decoding_longest(const struct instance *in);
+
 /* One delivery that is not part of a bulk of decode steps; a gap that ended with it. */
 void decoding_deliver(struct instance *in, struct job *j, int64_t t_ns);
 void decoding_fold_gap(struct job *j, double gap_ns);

@@ -13,12 +13,14 @@
 
 /*
  * The sequences of a decode step. From one step to the next of the same sequences ctx grows by seq,
- * and window_ctx by window_seq, as long as that holds.
+ * and window_ctx by window_seq, as long as that holds. The longest grows by one, as their mean
+ * does: by how much it exceeds that mean stays the same, and may enter step_ns.
  */
 struct decode_batch {
 	int64_t seq, ctx;   /* sequences; the sum of their contexts */
 	int64_t window_seq; /* those whose context is below the model's sliding window; 0 without */
 	int64_t window_ctx; /* the sum of min(context, window); 0 without */
+	int64_t longest;    /* context; 0 where the executor does not ask */
 };
 
 /*
@@ -61,6 +63,7 @@ struct executor_ops {
 struct executor {
 	const struct executor_ops *ops;
 	const char *notes; /* what the results must say beside the times ("roofline"), or "" */
+	bool longest;	   /* it asks for the longest context of a decode step */
 	const struct err *failure; /* where it runs: its own, the same place all its life */
 };
 

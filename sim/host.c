@@ -44,8 +44,10 @@ static double added_step_ns(const struct executor *x, const struct step *s)
 		return device_ns < 0 ? device_ns
 				     : device_ns + overhead_ns(h, s->prefill_seq + s->decode_seq);
 	}
-	const struct decode_batch b = {
-		.seq = s->decode_seq, .ctx = s->decode_ctx, .window_ctx = s->window_ctx};
+	const struct decode_batch b = {.seq = s->decode_seq,
+				       .ctx = s->decode_ctx,
+				       .window_ctx = s->window_ctx,
+				       .longest = s->decode_longest};
 	added_decode(x, &b, &c); /* the same bits as a run has */
 	return decode_ns(&c, s->decode_ctx, s->window_ctx);
 }
@@ -129,7 +131,10 @@ struct executor *host_wrap(struct executor *inner, const struct host_want *w)
 	h->ops.free = host_free;
 	if (inner->ops->outside)
 		h->ops.outside = host_outside;
-	h->x = (struct executor){.ops = &h->ops, .notes = inner->notes, .failure = inner->failure};
+	h->x = (struct executor){.ops = &h->ops,
+				 .notes = inner->notes,
+				 .longest = inner->longest,
+				 .failure = inner->failure};
 	h->inner = inner;
 	h->step_ns = w->host_us * 1e3;
 	h->seq_ns = w->host_seq_us * 1e3;

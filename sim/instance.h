@@ -94,6 +94,8 @@ struct batch {
 	int64_t decode_ctx;    /* their contexts in the next decode step */
 	int64_t window_b;      /* of them, those whose context is below the model's window */
 	int64_t window_ctx;    /* their contexts within it */
+	int64_t longest_at;    /* context less clock of the one with the longest, where the executor
+				  asks and the batch is not padded */
 	int64_t clock;	       /* decode steps done */
 	int64_t decode_end_ns; /* end of the last one */
 	struct heap due;       /* decoding jobs by the clock of their next delivery or finish */

@@ -1,4 +1,5 @@
 #include "sim/run.h"
+#include "sim/decoding.h"
 #include "sim/single.h"
 #include <math.h>
 
@@ -121,7 +122,8 @@ static void run_start(struct instance *in, int64_t now_ns)
 	if (in->singly) {
 		take_alone(in, r);
 	} else {
-		const struct decode_batch batch = {r->b, r->ctx, r->window_b, r->window_ctx};
+		const struct decode_batch batch = {r->b, r->ctx, r->window_b, r->window_ctx,
+						   decoding_longest(in)};
 
 		in->executor->ops->decode(in->executor, &batch, &r->cost);
 		in->stats.outside = in->stats.outside || r->cost.outside;

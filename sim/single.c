@@ -1,5 +1,6 @@
 /* single.c: the step that is not part of a run, and steps with all their sequences. */
 #include "sim/single.h"
+#include "sim/decoding.h"
 #include "sim/run.h"
 
 /* Pairs within the window of q tokens after `prior` ones. */
@@ -57,6 +58,7 @@ static void describe(const struct instance *in, struct step *step)
 	if (s->decodes) {
 		step->decode_seq = in->b.decode_b;
 		step->decode_ctx = in->b.decode_ctx;
+		step->decode_longest = decoding_longest(in);
 		step->window_ctx = in->b.window_ctx;
 	}
 }

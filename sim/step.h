@@ -22,9 +22,11 @@ struct step {
 	 * q * (prior + (q + 1) / 2) for q tokens after `prior` cached ones.
 	 */
 	double prefill_pairs;
-	int64_t decode_seq; /* sequences that decode one token, held seats of a padded batch
-			       included */
-	int64_t decode_ctx; /* sum of their context lengths P + g, padding included */
+	int64_t decode_seq;	/* sequences that decode one token, held seats of a padded batch
+				   included */
+	int64_t decode_ctx;	/* sum of their context lengths P + g, padding included */
+	int64_t decode_longest; /* the longest of them, where the executor asks (executor.longest)
+				 */
 	/*
 	 * Where some layers attend to a window of the last W tokens: the sum of min(context, W),
 	 * and of the pairs within the window. Else 0.

@@ -1,4 +1,5 @@
 /* The recount of one instance. */
+#include "sim/decoding.h"
 #include "tests/audit.h"
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -15,7 +16,7 @@ static int64_t next_blocks(const struct kv *kv, int64_t slots)
 /* What is found by walking the running requests. */
 struct found {
 	int64_t n, partial, decoding, growers;
-	int64_t blocks, ctx;
+	int64_t blocks, ctx, longest;
 	int64_t window_b, window_ctx;
 };
 
@@ -113,6 +114,7 @@ static void check_running(const struct instance *in, struct found *f)
 		if (!j->reserved)
 			f->growers += next_blocks(&in->kv, ctx - 1);
 		f->ctx += ctx;
+		f->longest = ctx > f->longest ? ctx : f->longest;
 		if (in->kv.window_tok > 0) {
 			f->window_b += ctx < in->kv.window_tok;
 			f->window_ctx += ctx < in->kv.window_tok ? ctx : in->kv.window_tok;
@@ -204,6 +206,7 @@ static void check_single(const struct instance *in)
 	EQUAL(s->step.window_prior, window_prior);
 	EQUAL(s->step.decode_seq, s->decodes ? in->b.decode_b : 0);
 	EQUAL(s->step.decode_ctx, s->decodes ? in->b.decode_ctx : 0);
+	EQUAL(s->step.decode_longest, s->decodes ? decoding_longest(in) : 0);
 	AT_MOST(tok + (s->decodes ? in->b.n_decoding : 0), in->step_tok);
 	AT_MOST(s->start_ns, s->end_ns);
 }
@@ -279,6 +282,7 @@ static int64_t audit_batch(struct audit_batch *batch, const struct instance *in)
 		EQUAL(in->b.held.n + in->b.held.blocks + in->b.held.deferred.n, 0);
 		EQUAL(in->b.decode_b, f.decoding);
 		EQUAL(in->b.decode_ctx, f.ctx);
+		EQUAL(decoding_longest(in), in->executor->longest ? f.longest : 0);
 		EQUAL(in->b.window_b, f.window_b);
 		EQUAL(in->b.window_ctx, f.window_ctx);
 	}

@@ -142,6 +142,12 @@ static void random_choice(struct random_run *r, gsl_rng *rng, const struct subje
 
 enum { PIECE_TOK = 256 };
 
+/* How much the longest context exceeds the mean: the same in all steps of a batch. */
+static double beyond_mean(const struct decode_batch *b)
+{
+	return b->seq > 0 ? (double)(b->longest * b->seq - b->ctx) / (double)b->seq : 0;
+}
+
 /* Decode steps in pieces: from every PIECE_TOK tokens of context on, other constants. */
 static void pieces_decode(const struct executor *x, const struct decode_batch *b,
 			  struct decode_cost *c)
@@ -149,7 +155,8 @@ static void pieces_decode(const struct executor *x, const struct decode_batch *b
 	int64_t piece = b->ctx / PIECE_TOK;
 
 	(void)x;
-	*c = (struct decode_cost){.step_ns = 900.7 + 11.3 * (double)b->seq + 70.1 * (double)piece,
+	*c = (struct decode_cost){.step_ns = 900.7 + 11.3 * (double)b->seq + 70.1 * (double)piece +
+					     0.7 * beyond_mean(b),
 				  .ctx_ns = piece % 3 == 2 ? 0 : 0.37 / (double)(piece + 1),
 				  .ctx_max = (piece + 1) * PIECE_TOK - 1};
 }
@@ -158,7 +165,11 @@ static double pieces_step_ns(const struct executor *x, const struct step *s)
 {
 	struct decode_cost c;
 
-	pieces_decode(x, &(struct decode_batch){.seq = s->decode_seq, .ctx = s->decode_ctx}, &c);
+	pieces_decode(x,
+		      &(struct decode_batch){.seq = s->decode_seq,
+					     .ctx = s->decode_ctx,
+					     .longest = s->decode_longest},
+		      &c);
 	double decode = c.step_ns + c.ctx_ns * (double)s->decode_ctx;
 
 	return s->prefill_tok == 0
@@ -184,7 +195,7 @@ static struct executor *pieces_new(void)
 {
 	struct executor *x = xcalloc(1, sizeof(*x));
 
-	*x = (struct executor){.ops = &pieces_ops, .notes = ""};
+	*x = (struct executor){.ops = &pieces_ops, .notes = "", .longest = true};
 	return x;
 }
 
