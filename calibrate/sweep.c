@@ -1,0 +1,336 @@
+/* sweep.c: points timed in rounds, as long as the budget lasts. */
+#include "calibrate/sweep.h"
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* Up to so long, runs before the first that counts wake caches and threads, and several count. */
+static const double SHORT_NS = 1e6, WARM_NS = 1e7;
+enum { SHORT_RUNS = 3 };
+/* Of the budget: what is planned for the rounds of all points; what one point may take. */
+static const double PLANNED = 0.85, ONE = 0.1;
+/* Beyond so much of the budget the rounds end as they are. */
+static const double LATE = 1.3;
+/* Repeats that differ by more than this want more of them, until the median is known so well. */
+static const double WIDE = 1.1, KNOWN = 0.01;
+
+struct timing {
+	struct point point;
+	double *ns; /* every repeat, sorted */
+	double visit_ns;
+	bool in_hand;
+};
+
+struct sweep {
+	const struct sweep_want *w;
+	const struct backend_ops *ops;
+	struct backend *b;
+	const struct sweep_hooks *hooks;
+	struct sweep_result *r;
+	struct timing *t;
+	size_t n;
+	double spent_ns;
+	double planned_ns; /* rounds to come of the points in hand */
+	struct sweep_state state;
+	struct backend_seq *seqs;
+};
+
+/* What one visit came to. */
+enum visit { VISIT_FINE, VISIT_STOP, VISIT_CANNOT, VISIT_FAILED };
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* --- what a point will take ---------------------------------------------------------------------
+ */
+
+/* From the nearest one that was timed; never less than that one where it is larger. 0: none. */
+static double expected_ns(const struct sweep *s, const struct point *p)
+{
+	double nearest = INFINITY, ns = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct timing *t = &s->t[i];
+		double ratio = t->in_hand && t->point.op == p->op
+				       ? sweep_work(p) / sweep_work(&t->point)
+				       : 0;
+
+		if (ratio > 0 && fabs(log(ratio)) < nearest) {
+			nearest = fabs(log(ratio));
+			ns = t->visit_ns * ratio;
+		}
+	}
+	return ns;
+}
+
+/* --- one visit ----------------------------------------------------------------------------------
+ */
+
+static int run_once(struct sweep *s, const struct point *p, double *ns, struct err *e)
+{
+	size_t n;
+
+	if (p->op != OP_STEP)
+		return s->ops->time(s->b, p, ns, e);
+	n = sweep_seqs(p, s->seqs, (size_t)s->w->max_seqs);
+	return s->ops->step(s->b, s->seqs, n, ns, e);
+}
+
+static double quantile(const struct timing *t, double q)
+{
+	return gsl_stats_quantile_from_sorted_data(t->ns, 1, (size_t)t->point.repeats, q);
+}
+
+static void add_repeat(struct timing *t, double ns)
+{
+	int64_t i = t->point.repeats++;
+
+	for (; i > 0 && t->ns[i - 1] > ns; i--)
+		t->ns[i] = t->ns[i - 1];
+	t->ns[i] = ns;
+	t->point.ns = quantile(t, 0.5);
+	t->point.min_ns = t->ns[0];
+	t->point.max_ns = t->ns[t->point.repeats - 1];
+}
+
+/* Runs it, after one that does not count where it is short. As backend_ops.time(). */
+static int run_visit(struct sweep *s, struct timing *t, struct err *e)
+{
+	double ns, all_ns = 0, start_ns = now_ns();
+	int rc = 0, runs = 1;
+
+	if (t->point.repeats == 0 || t->point.ns < WARM_NS) {
+		rc = run_once(s, &t->point, &ns, e);
+		all_ns += rc ? 0 : ns;
+		runs = !rc && ns < SHORT_NS ? SHORT_RUNS : 1;
+	}
+	for (int i = 0; i < runs && !rc && t->point.repeats < SWEEP_REPEATS_MOST; i++) {
+		rc = run_once(s, &t->point, &ns, e);
+		if (rc)
+			break;
+		if (!(ns > 0 && isfinite(ns)))
+			return err_set(e, "%.17g ns are no time", ns);
+		all_ns += ns;
+		add_repeat(t, ns);
+	}
+	t->visit_ns = fmax(all_ns, now_ns() - start_ns);
+	s->spent_ns += t->visit_ns;
+	return rc;
+}
+
+static bool has_timed(const struct sweep *s, const struct point *p)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->t[i].in_hand && sweep_same_family(&s->t[i].point, p))
+			return true;
+	return false;
+}
+
+static bool asked_to_stop(struct sweep *s, double left_ns)
+{
+	s->state.spent_s = s->spent_ns / 1e9;
+	s->state.left_s = left_ns / 1e9;
+	s->r->stopped = s->hooks->stop && s->hooks->stop(s->hooks->arg, &s->state);
+	return s->r->stopped;
+}
+
+/* What the backend cannot do from the start is left out; what fails later is a failure. */
+static enum visit visit(struct sweep *s, struct timing *t, double left_ns, struct err *e)
+{
+	struct err why = {.text = "unknown to the backend"};
+	char name[200];
+	int rc;
+
+	if (asked_to_stop(s, left_ns))
+		return VISIT_STOP;
+	rc = run_visit(s, t, &why);
+	if (rc && !t->in_hand && (rc > 0 || !has_timed(s, &t->point))) {
+		*e = why;
+		return VISIT_CANNOT;
+	}
+	if (rc) {
+		sweep_name(&t->point, name, sizeof(name));
+		err_set(e, "%s: %.700s", name, why.text);
+		return VISIT_FAILED;
+	}
+	t->in_hand = true;
+	if (s->hooks->point && s->hooks->point(s->hooks->arg, t - s->t, &t->point, e))
+		return VISIT_FAILED;
+	return VISIT_FINE;
+}
+
+/* --- rounds -------------------------------------------------------------------------------------
+ */
+
+static void note_unknown(struct sweep *s, const struct point *p, const struct err *why)
+{
+	s->r->unknown++;
+	for (size_t i = 0; i < s->n; i++) /* the first of its kind alone */
+		if (&s->t[i].point == p)
+			break;
+		else if (s->t[i].point.op == p->op && s->t[i].point.bits == p->bits)
+			return;
+	if (s->r->n_notes < SWEEP_NOTES)
+		err_set(&s->r->note[s->r->n_notes++], "%s, %d bits: %.800s", op_names[p->op],
+			p->bits, why->text);
+}
+
+/* Whether there is time for so long a visit in every round. */
+static bool affords(const struct sweep *s, double visit_ns, double share)
+{
+	double rounds_ns = visit_ns * SWEEP_ROUNDS, budget_ns = s->w->budget_s * 1e9;
+
+	return rounds_ns <= share * budget_ns &&
+	       s->spent_ns + s->planned_ns + rounds_ns <= PLANNED * budget_ns;
+}
+
+static enum visit first_visit(struct sweep *s, struct timing *t, struct err *e)
+{
+	double left_ns = s->w->budget_s * 1e9 - s->spent_ns;
+	enum visit v = visit(s, t, left_ns, e);
+
+	if (v == VISIT_CANNOT) {
+		note_unknown(s, &t->point, e);
+		return VISIT_FINE;
+	}
+	if (v == VISIT_FINE) {
+		s->state.timed++;
+		s->planned_ns += t->visit_ns * (SWEEP_ROUNDS - 1);
+	}
+	return v;
+}
+
+/*
+ * A first look at every point that the budget holds, in order. What seemed to take too long may not
+ * once its neighbours are known, so there is a second pass over those.
+ */
+static enum visit first_round(struct sweep *s, struct err *e)
+{
+	bool *seen = xcalloc(s->n, sizeof(*seen));
+	enum visit v = VISIT_FINE;
+
+	for (int pass = 0; pass < 2 && v == VISIT_FINE; pass++) {
+		s->r->dear = s->r->late = 0;
+		for (size_t i = 0; i < s->n && v == VISIT_FINE; i++) {
+			double ns = seen[i] ? 0 : expected_ns(s, &s->t[i].point);
+
+			if (seen[i])
+				continue;
+			if (!affords(s, ns, ONE)) {
+				s->r->dear += affords(s, ns, 1);
+				s->r->late += !affords(s, ns, 1);
+				continue;
+			}
+			seen[i] = true;
+			v = first_visit(s, &s->t[i], e);
+		}
+	}
+	free(seen);
+	return v;
+}
+
+static enum visit one_round(struct sweep *s, bool (*wants)(const struct timing *), struct err *e)
+{
+	enum visit v = VISIT_FINE;
+
+	for (size_t i = 0; i < s->n && v == VISIT_FINE; i++) {
+		struct timing *t = &s->t[i];
+
+		if (!t->in_hand || (wants && !wants(t)))
+			continue;
+		if (s->spent_ns > (wants ? 1 : LATE) * s->w->budget_s * 1e9)
+			break;
+		if (!wants)
+			s->planned_ns -= t->visit_ns;
+		v = visit(s, t, fmax(s->planned_ns, 0), e);
+	}
+	return v;
+}
+
+/* The standard error of a median, from the quartiles, as of a normal distribution. */
+static double median_error(const struct timing *t)
+{
+	double spread = (quantile(t, 0.75) - quantile(t, 0.25)) / 1.349;
+
+	return 1.2533 * spread / sqrt((double)t->point.repeats);
+}
+
+static bool wants_more(const struct timing *t)
+{
+	return t->point.repeats < SWEEP_REPEATS_MOST &&
+	       quantile(t, 0.9) > WIDE * quantile(t, 0.1) && median_error(t) > KNOWN * t->point.ns;
+}
+
+static enum visit all_rounds(struct sweep *s, struct err *e)
+{
+	enum visit v = first_round(s, e);
+
+	for (int i = 1; i < SWEEP_ROUNDS && v == VISIT_FINE; i++) {
+		s->state.round = i;
+		v = one_round(s, NULL, e);
+	}
+	for (int i = 0; i < SWEEP_REPEATS_MOST && v == VISIT_FINE; i++) {
+		s->state.round++;
+		v = one_round(s, wants_more, e);
+	}
+	return v;
+}
+
+/* --- all of it ----------------------------------------------------------------------------------
+ */
+
+static void start(struct sweep *s, const struct points *list)
+{
+	s->n = s->r->listed = s->state.points = list->n;
+	s->t = xcalloc(s->n, sizeof(*s->t));
+	for (size_t i = 0; i < s->n; i++) {
+		s->t[i].point = list->at[i];
+		s->t[i].ns = xcalloc(SWEEP_REPEATS_MOST, sizeof(double));
+	}
+	s->seqs = xcalloc((size_t)s->w->max_seqs, sizeof(*s->seqs));
+}
+
+static void end(struct sweep *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->t[i].in_hand && s->t[i].point.repeats >= SWEEP_REPEATS_LEAST)
+			points_add(&s->r->points, &s->t[i].point);
+		else if (s->t[i].in_hand)
+			s->r->late++;
+		free(s->t[i].ns);
+	}
+	s->r->spent_s = s->spent_ns / 1e9;
+	free(s->t);
+	free(s->seqs);
+}
+
+int sweep_run(const struct sweep_want *w, const struct points *list, const struct backend_ops *ops,
+	      struct backend *b, const struct sweep_hooks *hooks, struct sweep_result *r,
+	      struct err *e)
+{
+	struct sweep s = {.w = w, .ops = ops, .b = b, .hooks = hooks, .r = r};
+	enum visit v;
+
+	*r = (struct sweep_result){.listed = 0};
+	start(&s, list);
+	v = all_rounds(&s, e);
+	end(&s);
+	if (v == VISIT_FAILED)
+		return -1;
+	if (r->points.n == 0 && !r->stopped)
+		return err_set(e, "no point could be timed within %g s%s%.700s", w->budget_s,
+			       r->n_notes ? ": " : "", r->n_notes ? r->note[0].text : "");
+	return 0;
+}
+
+void sweep_release(struct sweep_result *r)
+{
+	points_release(&r->points);
+}
