@@ -43,6 +43,7 @@ struct backend_facts {
 	char device[128], driver[64], clocks[128];
 	int64_t memory_bytes;
 	double peak_bytes_s, peak_flops; /* of the data sheet, or the best ever seen here */
+	bool seen;			 /* the latter: a sweep that sees more raises them */
 };
 
 struct backend; /* the backend's own */
