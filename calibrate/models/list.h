@@ -129,8 +129,9 @@ static const struct model model_table[] = {
 	{.name = "phi-4", RMS_GQA, .vocab = 100352, .context = 16384,
 	 .layers = 40, .hidden = 5120, .heads = 40, .kv_heads = 10, .head_dim = 128, .inter = 17920},
 
-	/* of our own, for a CPU: no such weights exist */
-	{.name = "tiny", RMS_GQA, .vocab = 4096, .context = 4096, .tied = true,
+	/* of our own, for a CPU, in 32-bit floats: no such weights exist */
+	{.name = "tiny", .gated = true, .dtype_bytes = 4, .attention = ATTENTION_GQA,
+	 .vocab = 4096, .context = 4096, .tied = true,
 	 .layers = 4, .hidden = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .inter = 768},
 };
 /* clang-format on */

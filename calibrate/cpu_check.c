@@ -1,0 +1,151 @@
+/* Whole steps, and the report of all checks. */
+
+#include "calibrate/cpu_check.h"
+#include "sim/rng.h"
+#include <gsl/gsl_rng.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+double cpu_check_error(const float *got, const double *want, int64_t n)
+{
+	double square = 0, most = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double error = fabs((double)got[i] - want[i]);
+		square += want[i] * want[i] / (double)n;
+		/* what is no number is no small error either */
+		most = error <= most ? most : error;
+	}
+	return most / sqrt(square);
+}
+
+struct shifted {
+	const struct cpu_step *s;
+	int64_t shift;
+};
+
+/* By the layout that cpu_kv.h states, not by the pool's own functions. */
+static void cached(void *arg, int64_t layer, size_t seq, double *k, double *v)
+{
+	const struct shifted *at = arg;
+	const struct cpu_kv *kv = &at->s->kv;
+	const struct cpu_kv_want *w = &kv->is;
+	const struct cpu_seq *q = &at->s->seq[seq];
+	int64_t first = q->block - kv->order;
+
+	for (int64_t t = 0; t < q->prior_tok; t++) {
+		int64_t nth = (first + t / w->block_tok + at->shift) % w->blocks;
+		int64_t block = layer * w->blocks + kv->order[nth];
+		for (int64_t h = 0; h < w->kv_heads; h++)
+			for (int64_t i = 0; i < w->head_dim; i++) {
+				int64_t row = (block * w->kv_heads + h) * w->block_tok;
+				int64_t from = (row + t % w->block_tok) * w->head_dim + i;
+				int64_t to = (t * w->kv_heads + h) * w->head_dim + i;
+				k[to] = (double)kv->k[from];
+				v[to] = (double)kv->v[from];
+			}
+	}
+}
+
+double cpu_check_logits(const struct cpu_step *s, int64_t shift)
+{
+	struct shifted at = {s, shift};
+	struct reference_seq *seqs = xcalloc(s->n_seqs, sizeof(*seqs));
+	int64_t n = s->n_sampled * s->weights.vocab, sampled = 0;
+	double *want = xcalloc((size_t)n, sizeof(*want));
+
+	for (size_t i = 0; i < s->n_seqs; i++) {
+		const struct cpu_seq *q = &s->seq[i];
+		int64_t last = q->row + q->new_tok - 1;
+		bool is = sampled < s->n_sampled && s->last[sampled] == last;
+		seqs[i] = (struct reference_seq){.token = s->token + q->row,
+						 .new_tok = q->new_tok,
+						 .prior_tok = q->prior_tok,
+						 .sampled = is};
+		sampled += is;
+	}
+	reference_step(&s->weights, seqs, s->n_seqs, cached, &at, want);
+	double error = cpu_check_error(s->logits, want, n);
+	free(want);
+	free(seqs);
+	return error;
+}
+
+struct report {
+	void (*say)(void *arg, const char *line);
+	void *arg;
+	struct err *e;
+	bool failed;
+};
+
+/* One line; the first kernel that is beyond its bound is the sentence. */
+static void judge(struct report *r, const char *kernel, const char *sizes, double error,
+		  double bound)
+{
+	char line[256];
+	bool fine = error <= bound;
+
+	snprintf(line, sizeof(line), "%-10s %-44s error %.2e, bound %.2e%s", kernel, sizes, error,
+		 bound, fine ? "" : "  WRONG");
+	r->say(r->arg, line);
+	if (!fine && !r->failed)
+		err_set(r->e, "%s (%s) is off by %.3g of the root mean square, beyond %.3g", kernel,
+			sizes, error, bound);
+	r->failed |= !fine;
+}
+
+enum { CHECK_TOK = 48, CHECK_SEQS = 6, CHECK_SLOTS = 1024 };
+
+static int64_t below(gsl_rng *rng, int64_t n)
+{
+	return (int64_t)gsl_rng_uniform_int(rng, (unsigned long)n);
+}
+
+/* Steps of each composition: prompts, chunks of them, decodes, all at once. */
+static void check_steps(struct report *r, uint64_t seed)
+{
+	gsl_rng *rng = rng_new(seed, "steps");
+	struct model m;
+	CHECK(model_load(&m, "tiny", r->e) == 0, "%s", r->e->text);
+	const struct backend_want w = {.model = &m,
+				       .tp = 1,
+				       .max_tok = CHECK_TOK,
+				       .max_seqs = CHECK_SEQS,
+				       .kv_tok = CHECK_SLOTS,
+				       .block_tok = 16,
+				       .kv_bits = 16,
+				       .seed = seed};
+	const struct backend_seq steps[][3] = {
+		{{1 + below(rng, 24), 0, true}},
+		{{1 + below(rng, 24), 1 + below(rng, 200), true}},
+		{{1, below(rng, 12), true}, {1, below(rng, 300), true}, {1, below(rng, 100), true}},
+		{{1 + below(rng, 12), 0, false},
+		 {1 + below(rng, 12), below(rng, 200), true},
+		 {1, below(rng, 200), true}},
+	};
+	struct cpu_step s;
+
+	cpu_step_init(&s, &w);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		size_t n = 0;
+		char sizes[64] = "";
+		for (; n < 3 && steps[i][n].new_tok; n++)
+			snprintf(sizes + strlen(sizes), sizeof(sizes) - strlen(sizes),
+				 "%s%" PRId64 " after %" PRId64, n ? ", " : "", steps[i][n].new_tok,
+				 steps[i][n].prior_tok);
+		CHECK(cpu_step_plan(&s, steps[i], n, r->e) == 0, "%s", r->e->text);
+		cpu_step_run(&s);
+		judge(r, "step", sizes, cpu_check_logits(&s, 0), 1e-4);
+	}
+	cpu_step_release(&s);
+	gsl_rng_free(rng);
+}
+
+int cpu_check(uint64_t seed, void (*say)(void *arg, const char *line), void *arg, struct err *e)
+{
+	struct report r = {.say = say, .arg = arg, .e = e};
+
+	check_steps(&r, seed);
+	return r.failed ? -1 : 0;
+}

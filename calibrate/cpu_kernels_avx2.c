@@ -1,0 +1,14 @@
+/* The inner loops for AVX2 with FMA; empty where there is no such thing. */
+#if defined(__x86_64__)
+
+#define KERNEL	     __attribute__((target("avx2,fma")))
+#define FMA(a, b, c) fmaf((a), (b), (c))
+#define KERNELS	     const struct cpu_kernels cpu_kernels_avx2
+#define KERNELS_NAME "avx2"
+#include "calibrate/cpu_kernels_body.h"
+
+#else
+
+typedef int nothing_here; /* a file of nothing is not C */
+
+#endif
