@@ -4,8 +4,7 @@
 static const int64_t all_counts[] = {1,	   2,	 3,    4,    6,	   8,	 12,	16,   24,  32,
 				     48,   64,	 96,   128,  192,  256,	 384,	512,  768, 1024,
 				     1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384};
-static const int64_t quarters[] = {1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
-static const int64_t doubles[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048};
+static const int64_t lengths[] = {1, 16, 64, 256, 1024, 4096, 16384, 65536, 131072};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -128,6 +127,7 @@ static void add_gemms(struct builder *b)
 /* --- attention, steps ---------------------------------------------------------------------------
  */
 
+/* Of a step: every few of the counts and lengths. */
 static void add_prefills(struct builder *b, enum op op, size_t each)
 {
 	static const int64_t priors[] = {0, 64, 512, 2048, 8192, 32768};
@@ -138,19 +138,19 @@ static void add_prefills(struct builder *b, enum op op, size_t each)
 							.prefill_seq = 1,
 							.new_tok = all_counts[i],
 							.prior_tok = priors[k]});
-	for (int64_t seq = 2; seq <= 8; seq *= 2)
-		for (int64_t tok = 16; tok <= 256; tok *= 4)
+	for (int64_t seq = 2; seq <= 32; seq *= 2)
+		for (int64_t tok = 16; tok <= 512; tok *= 4)
 			add_sequences(b,
 				      (struct point){.op = op, .prefill_seq = seq, .new_tok = tok});
 }
 
 static void add_decodes(struct builder *b, enum op op, size_t each)
 {
-	for (size_t i = 0; i < COUNT(doubles); i++)
-		for (size_t k = 2; k < COUNT(quarters); k += each)
+	for (size_t i = 0; i < COUNT(all_counts); i += each)
+		for (size_t k = 0; k < COUNT(lengths); k += each)
 			add_sequences(b, (struct point){.op = op,
-							.decode_seq = doubles[i],
-							.decode_ctx = doubles[i] * quarters[k]});
+							.decode_seq = all_counts[i],
+							.decode_ctx = all_counts[i] * lengths[k]});
 }
 
 /* The longest of them twice or eight times as long as the mean. */
@@ -169,7 +169,7 @@ static void add_mixed(struct builder *b, enum op op, int64_t tok_step)
 {
 	for (int64_t tok = 16; tok <= 4096; tok *= tok_step)
 		for (int64_t prior = 0; prior <= 512; prior += 512)
-			for (int64_t seq = 2; seq <= 128; seq *= 4)
+			for (int64_t seq = 1; seq <= 64; seq *= 4)
 				for (int64_t ctx = 64; ctx <= 1024; ctx *= 4)
 					add_sequences(b, (struct point){.op = op,
 									.prefill_seq = 1,

@@ -1,6 +1,7 @@
 #include "tests/fake_backend.h"
 #include <gsl/gsl_randist.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "sim/rng.h"
@@ -130,14 +131,15 @@ static void fake_facts(struct backend *b, struct backend_facts *f)
 				    .clocks = "1 GHz",
 				    .memory_bytes = INT64_C(8) << 30,
 				    .peak_bytes_s = 25e9,
-				    .peak_flops = 120e9};
-	if (fake.facts_unknown)
-		f->peak_bytes_s = f->peak_flops = 0;
+				    .peak_flops = 120e9,
+				    .seen = fake.seen};
 }
 
 static int fake_call(struct backend *b, double formula_ns, double *ns, struct err *e)
 {
 	fake.calls++;
+	if (fake.calls == fake.raises_after)
+		raise(SIGINT);
 	if (fake.fails_after && fake.calls > fake.fails_after)
 		return err_set(e, "the formula is out of order");
 	*ns = formula_ns * exp(gsl_ran_gaussian(b->rng, fake.noise));

@@ -14,9 +14,10 @@ struct fake {
 	double faster;	      /* than the formula; 1 */
 	double rest;	      /* share of a whole step beyond its parts */
 	int64_t fails_after;  /* calls; 0: never */
+	int64_t raises_after; /* calls; then SIGINT comes, once; 0: never */
 	enum op unknown;      /* not known to it; N_OPS: it knows all */
 	int cannot_bits;      /* a cached number that it cannot do; 0: any */
-	bool facts_unknown;   /* no figures of a data sheet */
+	bool seen;	      /* its peaks are no data sheet's */
 	/* what it was asked */
 	int64_t calls, opened, closed, op_calls[N_OPS];
 };
