@@ -16,6 +16,8 @@ static const struct command {
 	{"timeline", "write the steps of a run as a trace for Perfetto or chrome://tracing",
 	 cmd_timeline},
 	{"capacity", "print the memory budget: KV blocks, tokens, users", cmd_capacity},
+	{"validate", "hold forecasts against what was measured, and print how far they are off",
+	 cmd_validate},
 	{"trace", "look at, convert or generate a trace", cmd_trace},
 	{"list", "list policies, presets, routers, executors, models, devices, traces", cmd_list},
 };

@@ -56,8 +56,8 @@ int parse_int(const char *text, const char *what, int64_t min, int64_t max, int6
 int parse_real(const char *text, const char *what, double min, double max, double *out,
 	       struct err *e);
 
-/* Exit codes: 0 fine, 1 failed, 2 wrong usage. */
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a forecast outside its tolerance. */
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OUTSIDE = 3 };
 
 /* Subcommands. Each prints its result on stdout, a sentence on stderr, and returns the exit code.
  */
@@ -68,5 +68,6 @@ int cmd_timeline(int argc, char **argv);
 int cmd_capacity(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
 
 #endif

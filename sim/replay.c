@@ -284,6 +284,9 @@ static int run(struct replay *r, struct resources *res, struct err *e)
 		.slo = o->slo,
 		.keep_all = o->keep_all,
 		.next = next_row,
+		.record = r->record,
+		.step = r->step,
+		.sink_arg = r->sink_arg,
 		.progress = r->show_progress ? watch : NULL,
 		.progress_arg = &w,
 	};

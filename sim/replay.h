@@ -16,6 +16,10 @@ struct replay {
 	const struct choice *choice;
 	double rate; /* NaN: arrivals as recorded, or as the other options say */
 	bool show_progress;
+	/* where records and steps go, without --db; each may be NULL */
+	int (*record)(void *arg, const struct record *r, struct err *e);
+	int (*step)(void *arg, const struct step_row *s, struct err *e);
+	void *sink_arg;
 
 	/* while it goes on, for whoever shows progress */
 	_Atomic double fraction; /* of the trace that was read */

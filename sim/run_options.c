@@ -6,10 +6,8 @@
 
 static const double NS = 1e9;
 
-enum { N_ROWS = 64 };
-
-/* The table points into `o`; `rows` has room for N_ROWS. */
-static void fill_rows(struct run_options *o, struct option_row *rows)
+/* The table points into `o`. Returns their number, without the end. */
+static size_t fill_rows(struct run_options *o, struct option_row *rows)
 {
 	struct memory_want *m = &o->memory;
 	const struct option_row all[] = {
@@ -66,8 +64,10 @@ static void fill_rows(struct run_options *o, struct option_row *rows)
 		{NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0},
 	};
 
-	CHECK(sizeof(all) / sizeof(all[0]) <= N_ROWS, "%zu options", sizeof(all) / sizeof(all[0]));
+	CHECK(sizeof(all) / sizeof(all[0]) <= RUN_OPTION_ROWS, "%zu options",
+	      sizeof(all) / sizeof(all[0]));
 	memcpy(rows, all, sizeof(all));
+	return sizeof(all) / sizeof(all[0]) - 1;
 }
 
 static void set_defaults(struct run_options *o)
@@ -350,15 +350,26 @@ static int set_output(struct run_options *o, struct err *e)
 
 static int set_trace(struct run_options *o, const char *source, struct err *e)
 {
+	const struct trace_row *rows = o->spec.rows;
+	int64_t n_rows = o->spec.n_rows;
+
 	if (trace_select_spec(&o->select, &o->spec, e) < 0)
 		return -1;
 	o->spec.source = source;
+	o->spec.rows = rows;
+	o->spec.n_rows = n_rows;
 	return trace_check(&o->spec, e);
+}
+
+size_t run_options_rows(struct run_options *o, struct option_row *rows)
+{
+	set_defaults(o);
+	return fill_rows(o, rows);
 }
 
 int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e)
 {
-	struct option_row rows[N_ROWS];
+	struct option_row rows[RUN_OPTION_ROWS];
 	const struct option_usage usage = {
 		.command = "run",
 		.synopsis = "omnibus run TRACE -p POLICY [-p POLICY ...] -m MODEL -d DEVICE "
@@ -373,17 +384,21 @@ int run_options_parse(struct run_options *o, int argc, char **argv, struct err *
 		.max_args = 1,
 	};
 
-	set_defaults(o);
-	fill_rows(o, rows);
+	run_options_rows(o, rows);
 	int first = options_parse(&usage, argc, argv, e);
 
 	if (first <= 0)
 		return first;
-	if (set_trace(o, argv[first], e) < 0 || set_choices(o, e) < 0 || set_executor(o, e) < 0 ||
+	return run_options_understand(o, argv[first], e) < 0 ? -1 : 1;
+}
+
+int run_options_understand(struct run_options *o, const char *source, struct err *e)
+{
+	if (set_trace(o, source, e) < 0 || set_choices(o, e) < 0 || set_executor(o, e) < 0 ||
 	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_sessions(o, e) < 0 ||
 	    set_lengths(o, e) < 0 || set_slo(o, e) < 0 || set_output(o, e) < 0)
 		return -1;
-	return 1;
+	return 0;
 }
 
 void run_options_release(struct run_options *o)

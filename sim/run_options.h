@@ -53,4 +53,14 @@ struct run_options {
 int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e);
 void run_options_release(struct run_options *o);
 
+/*
+ * For commands that run in their own way, beside options of their own: defaults, and the rows that
+ * write into `o`, RUN_OPTION_ROWS of them at most with the NULL name at the end. What was parsed is
+ * then understood, for a trace of that name (spec.rows, where set before, in its place). -1: a
+ * sentence (wrong usage, or input_failed).
+ */
+enum { RUN_OPTION_ROWS = 64 };
+size_t run_options_rows(struct run_options *o, struct option_row *rows);
+int run_options_understand(struct run_options *o, const char *source, struct err *e);
+
 #endif

@@ -75,7 +75,7 @@ static int check_options(const struct trace_spec *spec, struct err *e)
 
 int source_check(const struct trace_spec *spec, struct err *e)
 {
-	if (!source_is_synth(spec->source))
+	if (spec->rows || !source_is_synth(spec->source))
 		return 0;
 	if (check_options(spec, e))
 		return -1;
@@ -97,11 +97,12 @@ static int check_hash_options(const struct source *s, const struct trace_spec *s
 
 struct source *source_open(const struct trace_spec *spec, struct err *e)
 {
-	if (source_is_synth(spec->source))
+	if (!spec->rows && source_is_synth(spec->source))
 		return check_options(spec, e)
 			       ? NULL
 			       : synth_new(spec->source + strlen(synth), spec->seed, e);
-	struct source *source = open_file(spec, e);
+	struct source *source =
+		spec->rows ? memory_new(spec->rows, spec->n_rows) : open_file(spec, e);
 	if (source && check_hash_options(source, spec, e)) {
 		source_free(source);
 		return NULL;

@@ -146,6 +146,7 @@ struct source *jsonl_new(struct input *in, const struct columns *columns,
 struct source *vllm_new(struct input *in, struct err *e); /* a JSON document */
 bool vllm_is(const char *text, size_t len);		  /* does a file that begins so hold one? */
 struct source *synth_new(const char *text, uint64_t seed, struct err *e); /* after "synth:" */
+struct source *memory_new(const struct trace_row *rows, int64_t n);	  /* trace_spec.rows */
 /* What can be said without the file of lengths=. */
 int synth_check(const char *text, uint64_t seed, struct err *e);
 

@@ -53,7 +53,11 @@ struct trace_span {
 /* Everything that decides what comes out. Zero it, fill in what is wanted; strings stay the
  * caller's. */
 struct trace_spec {
-	const char *source;  /* a path, "-", or "synth:NAME[,k=v...]" */
+	const char *source; /* a path, "-", or "synth:NAME[,k=v...]" */
+	/* In place of what the source names: rows as they are, in the order of their arrival; the
+	 * caller's. */
+	const struct trace_row *rows;
+	int64_t n_rows;
 	const char *columns; /* "arrival=..,prompt=..,output=..[,session=..],unit=s" or NULL */
 	bool sort;	     /* sort by arrival (holds the rows in memory) instead of refusing */
 	int64_t skip;	     /* selected rows to leave out at the start */

@@ -1,0 +1,50 @@
+/*
+ * validate.h: what the kinds of `omnibus validate` share: options, and one run whose requests and
+ * steps are kept.
+ */
+#ifndef SIM_VALIDATE_H
+#define SIM_VALIDATE_H
+
+#include "sim/replay.h"
+#include "sim/validate_error.h"
+
+struct validate_options {
+	struct run_options run;
+	const char *real, *served; /* files */
+	const char *tolerance_text;
+	struct tolerance tolerance;
+	/* positional: a run of --db, or a trace; NULL: none */
+	const char *argument;
+};
+
+/* The requests and steps of one run. Zero it; release frees it. */
+struct validate_run {
+	struct record *record; /* by idx */
+	size_t n, room;
+	struct step_row *step; /* by (instance, end) once the run is over */
+	size_t n_steps, step_room;
+	struct summary summary;
+	bool async;
+};
+
+/* The first choice of the options, on their trace. -1: a sentence. */
+int validate_replay(struct validate_run *v, const struct run_options *o, double rate,
+		    struct err *e);
+void validate_add_record(struct validate_run *v, const struct record *r);
+void validate_add_step(struct validate_run *v, const struct step_row *s);
+void validate_run_release(struct validate_run *v);
+
+/*
+ * When the scheduler first chose r: the start of its first step; or, where it schedules one step
+ * ahead, of the step before that one.
+ */
+int64_t validate_scheduled_ns(const struct validate_run *v, const struct record *r);
+
+/* Kinds: each prints, and returns the exit code; on EXIT_FAILED and EXIT_USAGE a sentence. */
+int validate_real(struct validate_options *o, struct err *e);
+
+/* Rows of one table and then of another, with an empty line between them, on stdout. */
+int validate_print(const struct validate_options *o, const struct field *fields,
+		   const void *const *rows, size_t n, struct err *e);
+
+#endif
