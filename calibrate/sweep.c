@@ -19,7 +19,6 @@ static const double WIDE = 1.1, KNOWN = 0.01;
 struct timing {
 	struct point point;
 	double *ns; /* every repeat, sorted */
-	double visit_ns;
 	bool in_hand;
 };
 
@@ -51,7 +50,13 @@ static double now_ns(void)
 /* --- what a point will take ---------------------------------------------------------------------
  */
 
-/* From the nearest one that was timed; never less than that one where it is larger. 0: none. */
+/* A visit to a point that takes so long. */
+static double visit_ns(double ns)
+{
+	return ns < SHORT_NS ? (1 + SHORT_RUNS) * ns : ns < WARM_NS ? 2 * ns : ns;
+}
+
+/* As it is proportional to the nearest one that was timed; 0: none was. */
 static double expected_ns(const struct sweep *s, const struct point *p)
 {
 	double nearest = INFINITY, ns = 0;
@@ -64,7 +69,7 @@ static double expected_ns(const struct sweep *s, const struct point *p)
 
 		if (ratio > 0 && fabs(log(ratio)) < nearest) {
 			nearest = fabs(log(ratio));
-			ns = t->visit_ns * ratio;
+			ns = visit_ns(t->point.ns * ratio);
 		}
 	}
 	return ns;
@@ -120,8 +125,7 @@ static int run_visit(struct sweep *s, struct timing *t, struct err *e)
 		all_ns += ns;
 		add_repeat(t, ns);
 	}
-	t->visit_ns = fmax(all_ns, now_ns() - start_ns);
-	s->spent_ns += t->visit_ns;
+	s->spent_ns += fmax(all_ns, now_ns() - start_ns);
 	return rc;
 }
 
@@ -183,9 +187,9 @@ static void note_unknown(struct sweep *s, const struct point *p, const struct er
 }
 
 /* Whether there is time for so long a visit in every round. */
-static bool affords(const struct sweep *s, double visit_ns, double share)
+static bool affords(const struct sweep *s, double ns, double share)
 {
-	double rounds_ns = visit_ns * SWEEP_ROUNDS, budget_ns = s->w->budget_s * 1e9;
+	double rounds_ns = ns * SWEEP_ROUNDS, budget_ns = s->w->budget_s * 1e9;
 
 	return rounds_ns <= share * budget_ns &&
 	       s->spent_ns + s->planned_ns + rounds_ns <= PLANNED * budget_ns;
@@ -202,7 +206,7 @@ static enum visit first_visit(struct sweep *s, struct timing *t, struct err *e)
 	}
 	if (v == VISIT_FINE) {
 		s->state.timed++;
-		s->planned_ns += t->visit_ns * (SWEEP_ROUNDS - 1);
+		s->planned_ns += visit_ns(t->point.ns) * (SWEEP_ROUNDS - 1);
 	}
 	return v;
 }
@@ -248,7 +252,7 @@ static enum visit one_round(struct sweep *s, bool (*wants)(const struct timing *
 		if (s->spent_ns > (wants ? 1 : LATE) * s->w->budget_s * 1e9)
 			break;
 		if (!wants)
-			s->planned_ns -= t->visit_ns;
+			s->planned_ns -= visit_ns(t->point.ns);
 		v = visit(s, t, fmax(s->planned_ns, 0), e);
 	}
 	return v;
