@@ -55,7 +55,7 @@ const char *form_size_name(const char *size);
 double work_gemm_bytes(const struct point *at); /* weight, activations in and out */
 double work_gemm_flops(const struct point *at);
 double work_prefill_flops(const struct point *at);   /* causal, over prior tokens too */
-double work_prefill_bytes(const struct point *at);   /* cached keys and values, written or read */
+double work_prefill_bytes(const struct point *at);   /* cached keys and values of prior tokens */
 double work_decode_bytes(const struct point *at);    /* cached keys and values */
 double work_rows_bytes(const struct point *at);	     /* norm, rope, act, embed, sample */
 double work_allreduce_bytes(const struct point *at); /* over the link of one device, of a ring */

@@ -1,0 +1,227 @@
+#include "calibrate/fit_parts.h"
+#include "calibrate/grid.h"
+#include <math.h>
+#include <string.h>
+
+static const double pays = 0.95; /* a richer form wins where its score is below this share */
+
+/* What a choice among forms goes through. */
+struct choice {
+	const struct points *points;
+	int folds;
+	int *fold; /* of each point */
+	bool no_grid;
+	double *plain, *corrected; /* held-out errors, one a point */
+	struct fit best;
+	double score; /* of it; infinite: none yet */
+};
+
+const char *fit_subject(const struct point *at, char subject[64])
+{
+	snprintf(subject, 64, "%s, %d bits", op_names[at->op], at->bits);
+	return subject;
+}
+
+static double base_ns(const struct fit *f, const struct point *at)
+{
+	double coef[FIT_COEFS];
+
+	for (int i = 0; i < f->n_coefs; i++)
+		coef[i] = f->coef[i].value;
+	return f->form->base_ns(coef, at);
+}
+
+double fit_ns(const struct fit *f, const struct point *at)
+{
+	if (!f->form->base_ns)
+		return fit_curve_ns(f, at);
+	double ns = base_ns(f, at);
+	return f->grid.n_axes ? ns * exp(grid_at(&f->grid, at)) : ns;
+}
+
+bool fit_inside(const struct fit *f, const struct point *at)
+{
+	const double slack = 0.05;
+
+	for (int i = 0; i < f->n_ranges; i++) {
+		double v = form_size(f->range[i].name, at);
+		if (v < f->range[i].min * (1 - slack) || v > f->range[i].max * (1 + slack))
+			return false;
+	}
+	return true;
+}
+
+void fit_release(struct fit *f)
+{
+	grid_release(&f->grid);
+}
+
+static void find_ranges(struct fit *f, const struct points *p)
+{
+	for (f->n_ranges = 0; f->form->ranges[f->n_ranges]; f->n_ranges++) {
+		struct range *r = &f->range[f->n_ranges];
+		*r = (struct range){f->form->ranges[f->n_ranges], INFINITY, -INFINITY};
+		for (size_t i = 0; i < p->n; i++) {
+			double v = form_size(r->name, &p->at[i]);
+			r->min = fmin(r->min, v);
+			r->max = fmax(r->max, v);
+		}
+	}
+}
+
+static int train(struct fit *f, const struct points *p, const double *warm, struct err *e)
+{
+	return f->form->base_ns ? fit_base(f, p, warm, e) : fit_curve(f, p, e);
+}
+
+static void forecast(const struct fit *f, const struct choice *c, int fold, double *errors)
+{
+	for (size_t i = 0; i < c->points->n; i++)
+		if (c->fold[i] == fold)
+			errors[i] = fabs(fit_ns(f, &c->points->at[i]) / c->points->at[i].ns - 1);
+}
+
+/* Each fold from the others. `corrects` becomes false where a fold has no grid. */
+static int hold_out(const struct choice *c, const struct form *form, const double *warm,
+		    bool *corrects, struct err *e)
+{
+	int rc = 0;
+
+	for (int fold = 0; fold < c->folds && !rc; fold++) {
+		struct points others = {.n = 0};
+		struct fit f = {.form = form};
+		for (size_t i = 0; i < c->points->n; i++)
+			if (c->fold[i] != fold)
+				points_add(&others, &c->points->at[i]);
+		rc = train(&f, &others, warm, e);
+		if (!rc)
+			forecast(&f, c, fold, c->plain);
+		*corrects = *corrects && !rc && fit_correct(&f, &others);
+		if (*corrects)
+			forecast(&f, c, fold, c->corrected);
+		fit_release(&f);
+		points_release(&others);
+	}
+	return rc;
+}
+
+/* Takes f over, or releases it. */
+static void consider(struct choice *c, struct fit *f, double *errors)
+{
+	f->held_out = fit_figures(errors, c->points->n, c->folds);
+	double score = f->held_out.median + f->held_out.p90 / 4;
+
+	if (!(score < pays * c->score)) {
+		fit_release(f);
+		return;
+	}
+	fit_release(&c->best);
+	c->best = *f;
+	c->score = score;
+}
+
+static int try_form(struct choice *c, const struct form *form, struct err *e)
+{
+	struct fit plain = {.form = form};
+	double warm[FIT_COEFS];
+	bool corrects = !c->no_grid && form->base_ns && form->axes[0];
+
+	if (train(&plain, c->points, NULL, e))
+		return -1;
+	for (int i = 0; i < plain.n_coefs; i++)
+		warm[i] = plain.coef[i].value;
+	if (hold_out(c, form, warm, &corrects, e)) {
+		fit_release(&plain);
+		return -1;
+	}
+	struct fit corrected = plain;
+	consider(c, &plain, c->plain);
+	if (corrects && fit_correct(&corrected, c->points))
+		consider(c, &corrected, c->corrected);
+	return 0;
+}
+
+static int check_points(const struct points *p, struct err *e)
+{
+	char subject[64];
+
+	if (!p->n)
+		return err_set(e, "there are no points to fit");
+	for (size_t i = 0; i < p->n; i++) {
+		const struct point *at = &p->at[i];
+		CHECK(at->op == p->at[0].op && at->bits == p->at[0].bits,
+		      "point %zu is of %s, %d bits, the first of %s, %d", i, op_names[at->op],
+		      at->bits, op_names[p->at[0].op], p->at[0].bits);
+		if (!(isfinite(at->ns) && at->ns > 0))
+			return err_set(e, "%s: point %zu of %zu takes %g ns: times are above 0",
+				       fit_subject(at, subject), i + 1, p->n, at->ns);
+	}
+	return 0;
+}
+
+/* Something must vary. */
+static int check_sizes(const struct form *form, const struct points *p, struct err *e)
+{
+	char sizes[256] = "", subject[64];
+	size_t used = 0;
+
+	for (const char *const *r = form->ranges; *r; r++) {
+		double first = form_size(*r, &p->at[0]);
+		for (size_t i = 1; i < p->n; i++)
+			if (form_size(*r, &p->at[i]) != first)
+				return 0;
+		used += (size_t)snprintf(sizes + used, sizeof(sizes) - used, "%s%s %.0f",
+					 used ? ", " : "", *r, first);
+	}
+	return err_set(e, "%s: all %zu points are of one size (%s): none of these was varied",
+		       fit_subject(&p->at[0], subject), p->n, sizes);
+}
+
+static int choose(struct choice *c, const struct form *const *forms, size_t n, struct err *e)
+{
+	struct err other;
+
+	for (size_t i = 0; i < n; i++)
+		try_form(c, forms[i], i ? &other : e);
+	return isfinite(c->score) ? 0 : -1;
+}
+
+int fit_make(struct fit *f, const struct points *p, const struct point *shape,
+	     const struct fit_want *w, struct err *e)
+{
+	static const struct fit_want usual = {.folds = 5};
+	struct err why;
+	size_t n;
+
+	w = w ? w : &usual;
+	if (check_points(p, e))
+		return -1;
+	const struct form *const *forms = form_list(p->at[0].op, &n);
+	if (!n)
+		return err_set(e, "no formula is fitted to points of %s", op_names[p->at[0].op]);
+	if (check_sizes(forms[0], p, e))
+		return -1;
+	struct choice c = {.points = p,
+			   .no_grid = w->no_grid,
+			   .fold = xmalloc(p->n * sizeof(*c.fold)),
+			   .plain = xmalloc(p->n * sizeof(double)),
+			   .corrected = xmalloc(p->n * sizeof(double)),
+			   .score = INFINITY};
+	c.folds = fit_split(forms[0], p, w->folds ? w->folds : usual.folds, w->seed, c.fold);
+	int rc = choose(&c, forms, n, &why);
+	if (rc) {
+		*e = why;
+	} else {
+		*f = c.best;
+		f->op = p->at[0].op;
+		f->bits = p->at[0].bits;
+		f->shape = shape ? *shape : (struct point){.op = f->op};
+		f->points = p->n;
+		find_ranges(f, p);
+		points_hash(p, f->hash);
+	}
+	free(c.fold);
+	free(c.plain);
+	free(c.corrected);
+	return rc;
+}

@@ -1,0 +1,180 @@
+#include "calibrate/fit_parts.h"
+#include "calibrate/grid.h"
+#include <gsl/gsl_statistics.h>
+#include <math.h>
+#include <string.h>
+
+/* A curve that is nearer than this to all points needs no more knots. */
+static const double near_enough = 0.01;
+
+/* What was measured at each size, the median where it was measured often. */
+struct sweep {
+	double *size, *ns;
+	size_t n;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return x[0] < y[0] ? -1 : x[0] > y[0];
+}
+
+static struct sweep sweep_of(const char *axis, const struct points *p)
+{
+	struct sweep s = {.size = xmalloc(p->n * sizeof(double)),
+			  .ns = xmalloc(p->n * sizeof(double))};
+	double(*pair)[2] = xmalloc(p->n * sizeof(*pair));
+	double *same = xmalloc(p->n * sizeof(*same));
+
+	for (size_t i = 0; i < p->n; i++) {
+		pair[i][0] = form_size(axis, &p->at[i]);
+		pair[i][1] = p->at[i].ns;
+	}
+	qsort(pair, p->n, sizeof(*pair), by_size);
+	for (size_t i = 0, j; i < p->n; i = j) {
+		for (j = i; j < p->n && pair[j][0] <= pair[i][0]; j++)
+			same[j - i] = pair[j][1];
+		s.size[s.n] = pair[i][0];
+		s.ns[s.n++] = gsl_stats_median(same, 1, j - i);
+	}
+	free(same);
+	free(pair);
+	return s;
+}
+
+/* Where x is between the knots, and how far into the piece: below 0 and above 1 outside. */
+static int piece(const double *size, int n, double x, double *share)
+{
+	int i = 0;
+
+	while (i + 2 < n && x >= size[i + 1])
+		i++;
+	*share = (x - size[i]) / (size[i + 1] - size[i]);
+	return i;
+}
+
+/* Knots are places in the sweep: the ends, then again and again where the curve is farthest off. */
+static int choose(const struct sweep *s, size_t *knot, int most)
+{
+	int n = 2;
+
+	knot[0] = 0;
+	knot[1] = s->n - 1;
+	while (n < most) {
+		double worst = near_enough;
+		size_t where = 0;
+		int after = 0;
+		for (int k = 0; k + 1 < n; k++)
+			for (size_t i = knot[k] + 1; i < knot[k + 1]; i++) {
+				double share = (s->size[i] - s->size[knot[k]]) /
+					       (s->size[knot[k + 1]] - s->size[knot[k]]);
+				double ns = s->ns[knot[k]] +
+					    share * (s->ns[knot[k + 1]] - s->ns[knot[k]]);
+				double off = fabs(ns / s->ns[i] - 1);
+				if (off > worst) {
+					worst = off;
+					where = i;
+					after = k;
+				}
+			}
+		if (!where)
+			break;
+		memmove(&knot[after + 2], &knot[after + 1],
+			(size_t)(n - after - 1) * sizeof(*knot));
+		knot[after + 1] = where;
+		n++;
+	}
+	return n;
+}
+
+/* Heights that are nearest to all points, relatively: of one point only, a knot keeps its own. */
+static void settle(const struct sweep *s, const double *size, double *ns, int n)
+{
+	size_t columns = (size_t)n;
+	double *rows = xcalloc(s->n * columns, sizeof(*rows)), *y = xmalloc(s->n * sizeof(*y));
+	double coef[FIT_KNOTS], error[FIT_KNOTS];
+	struct err e;
+
+	for (size_t i = 0; i < s->n; i++) {
+		double share;
+		size_t at = (size_t)piece(size, n, s->size[i], &share);
+		rows[i * columns + at] = (1 - share) / s->ns[i];
+		rows[i * columns + at + 1] = share / s->ns[i];
+		y[i] = 1;
+	}
+	if (s->n > columns + 2 && fit_linear(rows, y, s->n, columns, coef, error, &e) == 0)
+		for (int k = 0; k < n; k++)
+			ns[k] = coef[k] > 0 ? coef[k] : ns[k];
+	free(y);
+	free(rows);
+}
+
+/* The varying axis alone may vary. */
+static const char *other_size(const struct form *f, const struct points *p)
+{
+	for (const char *const *r = f->ranges; *r; r++)
+		for (size_t i = 1; strcmp(*r, f->axes[0]) != 0 && i < p->n; i++)
+			if (form_size(*r, &p->at[i]) != form_size(*r, &p->at[0]))
+				return *r;
+	return NULL;
+}
+
+static void draw(struct fit *f, const struct sweep *s)
+{
+	size_t knot[FIT_KNOTS] = {0};
+	double size[FIT_KNOTS], ns[FIT_KNOTS], base[FIT_KNOTS] = {0}, seen[FIT_KNOTS];
+	struct axis *a = &f->grid.axis[0];
+
+	f->n_coefs = 0;
+	grid_release(&f->grid);
+	f->grid.n_axes = 1;
+	a->name = f->form->axes[0];
+	a->n = choose(s, knot, f->form->knots[0]);
+	for (int k = 0; k < a->n; k++) {
+		size[k] = s->size[knot[k]];
+		ns[k] = s->ns[knot[k]];
+		a->knot[k] = log2(size[k]);
+		seen[k] = 1;
+	}
+	settle(s, size, ns, a->n);
+	f->grid.n = (size_t)a->n;
+	f->grid.value = xmalloc(f->grid.n * sizeof(*f->grid.value));
+	for (int k = 0; k < a->n; k++)
+		f->grid.value[k] = log(ns[k]);
+	grid_rise(&f->grid, base, seen);
+}
+
+int fit_curve(struct fit *f, const struct points *p, struct err *e)
+{
+	const char *other = other_size(f->form, p);
+	char subject[64];
+
+	fit_subject(&p->at[0], subject);
+	if (other)
+		return err_set(e, "%s: a curve over %s takes points of one %s", subject,
+			       f->form->axes[0], other);
+	struct sweep s = sweep_of(f->form->axes[0], p);
+	int rc = 0;
+	if (s.n < 4)
+		rc = err_set(e, "%s: %zu sizes of %s are too few for a curve, which takes 4",
+			     subject, s.n, f->form->axes[0]);
+	else
+		draw(f, &s);
+	free(s.size);
+	free(s.ns);
+	return rc;
+}
+
+/* Below the first knot as there; beyond the last as before it. */
+double fit_curve_ns(const struct fit *f, const struct point *at)
+{
+	const struct axis *a = &f->grid.axis[0];
+	double size[FIT_KNOTS], share;
+
+	for (int k = 0; k < a->n; k++)
+		size[k] = exp2(a->knot[k]);
+	int i = piece(size, a->n, form_size(a->name, at), &share);
+	double low = exp(f->grid.value[i]), high = exp(f->grid.value[i + 1]);
+	return low + fmax(0, share) * (high - low);
+}
