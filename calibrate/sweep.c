@@ -25,7 +25,7 @@ struct timing {
 struct sweep {
 	const struct sweep_want *w;
 	const struct backend_ops *ops;
-	struct backend *b;
+	struct backend *const *b;
 	const struct sweep_hooks *hooks;
 	struct sweep_result *r;
 	struct timing *t;
@@ -78,14 +78,24 @@ static double expected_ns(const struct sweep *s, const struct point *p)
 /* --- one visit ----------------------------------------------------------------------------------
  */
 
+static struct backend *backend_of(const struct sweep *s, const struct point *p)
+{
+	bool attends = p->op == OP_PREFILL || p->op == OP_DECODE || p->op == OP_MIXED;
+
+	for (int i = 0; i < SWEEP_KV_BITS && attends; i++)
+		if (s->w->kv_bits[i] == p->bits)
+			return s->b[i];
+	return s->b[0];
+}
+
 static int run_once(struct sweep *s, const struct point *p, double *ns, struct err *e)
 {
 	size_t n;
 
 	if (p->op != OP_STEP)
-		return s->ops->time(s->b, p, ns, e);
+		return s->ops->time(backend_of(s, p), p, ns, e);
 	n = sweep_seqs(p, s->seqs, (size_t)s->w->max_seqs);
-	return s->ops->step(s->b, s->seqs, n, ns, e);
+	return s->ops->step(s->b[0], s->seqs, n, ns, e);
 }
 
 static double quantile(const struct timing *t, double q)
@@ -316,7 +326,7 @@ static void end(struct sweep *s)
 }
 
 int sweep_run(const struct sweep_want *w, const struct points *list, const struct backend_ops *ops,
-	      struct backend *b, const struct sweep_hooks *hooks, struct sweep_result *r,
+	      struct backend *const *b, const struct sweep_hooks *hooks, struct sweep_result *r,
 	      struct err *e)
 {
 	struct sweep s = {.w = w, .ops = ops, .b = b, .hooks = hooks, .r = r};

@@ -79,11 +79,12 @@ struct sweep_result {
 enum { SWEEP_ROUNDS = 5, SWEEP_REPEATS_LEAST = 3, SWEEP_REPEATS_MOST = 60 };
 
 /*
- * -1: the device failed, and the sentence says at which point; or nothing could be timed at all.
+ * b[i] has a pool of kv_bits[i]; the first one times all that is no attention. -1: the device
+ * failed, and the sentence says at which point; or nothing could be timed at all.
  * Points that came before are in the result in any case. Release it.
  */
 int sweep_run(const struct sweep_want *w, const struct points *list, const struct backend_ops *ops,
-	      struct backend *b, const struct sweep_hooks *hooks, struct sweep_result *r,
+	      struct backend *const *b, const struct sweep_hooks *hooks, struct sweep_result *r,
 	      struct err *e);
 void sweep_release(struct sweep_result *r);
 

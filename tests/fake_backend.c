@@ -9,7 +9,7 @@
 struct fake fake;
 
 struct backend {
-	struct model model;
+	int kv_bits;
 	gsl_rng *rng;
 };
 
@@ -106,10 +106,11 @@ double fake_step_ns(const struct backend_seq *seqs, size_t n)
 
 static int fake_open(struct backend **b, const struct backend_want *w, struct err *e)
 {
-	(void)e;
+	if (fake.cannot_bits && w->kv_bits == fake.cannot_bits)
+		return err_set(e, "there are no %d bits here", w->kv_bits);
 	fake.opened++;
 	*b = xcalloc(1, sizeof(**b));
-	(*b)->model = *w->model;
+	(*b)->kv_bits = w->kv_bits;
 	(*b)->rng = rng_new(w->seed, "fake");
 	return 0;
 }
@@ -161,8 +162,8 @@ static int fake_time(struct backend *b, const struct point *p, double *ns, struc
 {
 	if (p->op == fake.unknown)
 		return 1;
-	if (fake.cannot_bits && p->bits == fake.cannot_bits)
-		return err_set(e, "there are no %d bits here", p->bits);
+	if (p->bits != 16 && p->bits != b->kv_bits)
+		return err_set(e, "there are no %d bits in this pool", p->bits);
 	fake.op_calls[p->op]++;
 	return fake_call(b, fake_ns(p), ns, e);
 }

@@ -59,15 +59,20 @@ static int run_with(const struct sweep_want *w, struct watch *watch, struct swee
 		    struct err *e)
 {
 	const struct sweep_hooks hooks = {.arg = watch, .point = keep, .stop = look};
-	const struct backend_want open = {.model = w->model, .seed = 1};
 	struct points list = {.at = NULL};
-	struct backend *b;
+	struct backend *b[SWEEP_KV_BITS] = {NULL};
 	int rc;
 
 	sweep_list(w, &list);
-	assert_fine(fake_backend.open(&b, &open, e), *e);
+	for (int i = 0; i < 2; i++) {
+		const struct backend_want open = {
+			.model = w->model, .seed = 1, .kv_bits = i ? 8 : 16};
+
+		assert_fine(fake_backend.open(&b[i], &open, e), *e);
+	}
 	rc = sweep_run(w, &list, &fake_backend, b, &hooks, r, e);
-	fake_backend.close(b);
+	for (int i = 0; i < 2; i++)
+		fake_backend.close(b[i]);
 	points_release(&list);
 	return rc;
 }
@@ -363,12 +368,13 @@ static void test_what_the_backend_does_not_know_is_left_out(void **state)
 	(void)state;
 	fake_reset(0.01);
 	fake.unknown = OP_ROPE;
-	fake.cannot_bits = 8;
+	w.kv_bits[1] = 4; /* which is no pool's: it has 8 */
 	assert_fine(run_with(&w, &watch, &r, &e), e);
-	assert_i64(count(&r.points, OP_ROPE, 16) + count(&r.points, OP_DECODE, 8), 0);
+	assert_i64(count(&r.points, OP_ROPE, 16) + count(&r.points, OP_DECODE, 4), 0);
 	assert_i64(r.points.n + r.unknown, r.listed);
 	assert_i64(r.n_notes, 4);
-	assert_non_null(strstr(r.note[0].text, "prefill, 8 bits: there are no 8 bits here"));
+	assert_non_null(
+		strstr(r.note[0].text, "prefill, 4 bits: there are no 4 bits in this pool"));
 	assert_non_null(strstr(r.note[3].text, "rope, 16 bits: unknown to the backend"));
 	sweep_release(&r);
 }
