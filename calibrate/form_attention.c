@@ -20,6 +20,11 @@ static double prefill_ns(const double *c, const struct point *at)
 	       work_prefill_flops(at) / c[WORK];
 }
 
+static double prefill_work_ns(const double *c, const struct point *at)
+{
+	return c[T0] + work_prefill_flops(at) / c[WORK];
+}
+
 static double heads_ns(const double *c, const struct point *at)
 {
 	return prefill_ns(c, at) + c[KV_TOKEN] * new_tokens(at) * (double)at->kv_heads;
@@ -79,6 +84,16 @@ static uint64_t prefill_group(const struct point *at)
 	.group = prefill_group
 /* clang-format on */
 
+/* Where a token costs nothing beside its work, as on a processor. */
+static const struct form prefill_work = {
+	.name = "work",
+	.text = "t0 + flops / flops_per_ns",
+	.coefs = {"t0_ns", "flops_per_ns"},
+	.base_ns = prefill_work_ns,
+	.guess = guess_prefill,
+	PREFILL,
+};
+
 static const struct form prefill = {
 	.name = "affine",
 	.text = "t0 + token heads N + flops / flops_per_ns",
@@ -117,8 +132,8 @@ static const struct form prefill_heads_prior = {
 	PREFILL,
 };
 
-const struct form *const forms_prefill[] = {&prefill, &prefill_prior, &prefill_heads,
-					    &prefill_heads_prior, NULL};
+const struct form *const forms_prefill[] = {
+	&prefill_work, &prefill, &prefill_prior, &prefill_heads, &prefill_heads_prior, NULL};
 
 /* Decode. */
 enum { SEQ = 2, KV_SEQ = 3 };

@@ -5,7 +5,7 @@
  */
 #include "calibrate/form_parts.h"
 
-enum { T0, FLOPS, TOKEN, BYTES, SEQ, PRIOR, P };
+enum { T0, FLOPS, BYTES, TOKEN, SEQ, PRIOR, P };
 
 static double new_tokens(const struct point *at)
 {
@@ -27,9 +27,19 @@ static double prior_part(const double *c, const struct point *at)
 	return work_prefill_bytes(at) / c[PRIOR];
 }
 
+static double work_ns(const double *c, const struct point *at)
+{
+	return c[T0] + work_prefill_flops(at) / c[FLOPS] + work_decode_bytes(at) / c[BYTES];
+}
+
+static double sum_ns(const double *c, const struct point *at)
+{
+	return c[T0] + prefill_part(c, at) + decode_part(c, at);
+}
+
 static double affine_ns(const double *c, const struct point *at)
 {
-	return c[T0] + prefill_part(c, at) + decode_part(c, at) + prior_part(c, at);
+	return sum_ns(c, at) + prior_part(c, at);
 }
 
 static double pnorm_ns(const double *c, const struct point *at)
@@ -67,11 +77,29 @@ static uint64_t group(const struct point *at)
 	.group = group
 /* clang-format on */
 
+static const struct form work = {
+	.name = "work",
+	.text = "t0 + flops / flops_per_ns + bytes / bytes_per_ns",
+	.coefs = {"t0_ns", "flops_per_ns", "bytes_per_ns"},
+	.base_ns = work_ns,
+	.guess = guess,
+	SIZES,
+};
+
+static const struct form sum = {
+	.name = "sum",
+	.text = "t0 + token N + flops / flops_per_ns + seq b + bytes / bytes_per_ns",
+	.coefs = {"t0_ns", "flops_per_ns", "bytes_per_ns", "token_ns", "seq_ns"},
+	.base_ns = sum_ns,
+	.guess = guess,
+	SIZES,
+};
+
 static const struct form affine = {
 	.name = "affine",
 	.text = "t0 + token N + flops / flops_per_ns + seq b + bytes / bytes_per_ns + "
 		"prior_bytes / prior_bytes_per_ns",
-	.coefs = {"t0_ns", "flops_per_ns", "token_ns", "bytes_per_ns", "seq_ns",
+	.coefs = {"t0_ns", "flops_per_ns", "bytes_per_ns", "token_ns", "seq_ns",
 		  "prior_bytes_per_ns"},
 	.base_ns = affine_ns,
 	.guess = guess,
@@ -82,11 +110,11 @@ static const struct form pnorm = {
 	.name = "pnorm",
 	.text = "t0 + ((token N + flops / flops_per_ns + prior_bytes / prior_bytes_per_ns)^p + "
 		"(seq b + bytes / bytes_per_ns)^p)^(1/p)",
-	.coefs = {"t0_ns", "flops_per_ns", "token_ns", "bytes_per_ns", "seq_ns",
+	.coefs = {"t0_ns", "flops_per_ns", "bytes_per_ns", "token_ns", "seq_ns",
 		  "prior_bytes_per_ns", "p"},
 	.base_ns = pnorm_ns,
 	.guess = guess_pnorm,
 	SIZES,
 };
 
-const struct form *const forms_mixed[] = {&affine, &pnorm, NULL};
+const struct form *const forms_mixed[] = {&work, &sum, &affine, &pnorm, NULL};
