@@ -84,4 +84,16 @@ struct stored_run {
 int store_read(const char *path, const int64_t *ids, size_t n, struct stored_run **runs,
 	       size_t *n_runs, struct err *e);
 
+/*
+ * The requests of one run by idx, and its steps where they were stored, each handed over; an error
+ * of either ends it. A run without requests is an error that says how they are stored.
+ */
+struct store_taker {
+	void (*record)(void *arg, const struct record *r);
+	void (*step)(void *arg, const struct step_row *s);
+	void *arg;
+};
+int store_read_requests(const char *path, int64_t run_id, const struct store_taker *to,
+			struct stored_run *run, struct err *e);
+
 #endif

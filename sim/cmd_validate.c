@@ -3,7 +3,7 @@
 #include "sim/validate.h"
 #include <string.h>
 
-enum { OWN_ROWS = 2 };
+enum { OWN_ROWS = 3 };
 
 static int parse(struct validate_options *o, int argc, char **argv, struct err *e)
 {
@@ -11,6 +11,9 @@ static int parse(struct validate_options *o, int argc, char **argv, struct err *
 		{"real", 0, OPTION_TEXT, &o->real, "FILE",
 		 "the log of a real server: its requests are run again, and each compared", 0, 0,
 		 0},
+		{"served", 0, OPTION_TEXT, &o->served, "FILE",
+		 "rows of means of servers under a closed loop, each run with its own settings", 0,
+		 0, 0},
 		{"tolerance", 0, OPTION_TEXT, &o->tolerance_text, "X|METRIC=X,...",
 		 "what means may be off by (0.05 is 5 %), or METRIC_p50 and METRIC_p90 of a "
 		 "request; beyond it the exit code is 3",
@@ -19,7 +22,8 @@ static int parse(struct validate_options *o, int argc, char **argv, struct err *
 	const struct option_usage usage = {
 		.command = "validate",
 		.synopsis = "omnibus validate --real FILE -p POLICY -m MODEL -d DEVICE "
-			    "[option of run ...]",
+			    "[option of run ...]\n       omnibus validate --real FILE --db DB "
+			    "RUN\n       omnibus validate --served FILE",
 		.about = "Runs the requests of a real server's log under the same settings, and "
 			 "prints how far the\nforecast is off: per request, of means, of "
 			 "throughput; and the worst ten requests.\nFILE is what vllm bench serve "
@@ -28,7 +32,7 @@ static int parse(struct validate_options *o, int argc, char **argv, struct err *
 			 "[,scheduled=C][,unit=s|ms|us|ns].",
 		.rows = rows,
 		.min_args = 0,
-		.max_args = 0,
+		.max_args = 1,
 	};
 
 	run_options_rows(&o->run, rows + OWN_ROWS);
@@ -36,10 +40,33 @@ static int parse(struct validate_options *o, int argc, char **argv, struct err *
 
 	if (first <= 0)
 		return first;
-	if (!o->real)
-		return err_set(e, "nothing to hold a forecast against: --real FILE names the log "
-				  "of a real server");
+	o->argument = argv[first];
+	if (!o->real == !o->served)
+		return err_set(e, "what is a forecast held against? --real FILE names the log of a "
+				  "real server, --served FILE means of many; give one of them");
 	return tolerance_parse(&o->tolerance, o->tolerance_text, e) < 0 ? -1 : 1;
+}
+
+/* The options of run that the rows of --served do not have themselves. */
+static int settle_served(struct validate_options *o, struct err *e)
+{
+	struct run_options *r = &o->run;
+	int format = format_parse(r->format_text);
+
+	if (r->policies.n > 0 || r->hardware.model_name || r->hardware.device_name)
+		return err_set(e, "--served takes policy, model and device from its rows: leave "
+				  "out -p, -m and -d");
+	if (format < 0)
+		return err_set(e, "-o '%s' is not md, csv or jsonl", r->format_text);
+	r->format = (enum format)format;
+	return 0;
+}
+
+static int validate(struct validate_options *o, struct err *e)
+{
+	if (o->real)
+		return validate_real(o, e);
+	return settle_served(o, e) < 0 ? EXIT_USAGE : validate_served(o, e);
 }
 
 int cmd_validate(int argc, char **argv)
@@ -47,7 +74,7 @@ int cmd_validate(int argc, char **argv)
 	struct validate_options o = {0};
 	struct err e = {""};
 	int go = parse(&o, argc, argv, &e);
-	int code = go < 0 ? EXIT_USAGE : go > 0 ? validate_real(&o, &e) : 0;
+	int code = go < 0 ? EXIT_USAGE : go > 0 ? validate(&o, &e) : 0;
 
 	if (code == EXIT_FAILED || code == EXIT_USAGE)
 		fprintf(stderr, "omnibus validate: %s\n", e.text);

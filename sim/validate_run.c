@@ -71,6 +71,32 @@ int validate_replay(struct validate_run *v, const struct run_options *o, double 
 	return r.result;
 }
 
+static void take_record(void *arg, const struct record *r)
+{
+	validate_add_record(arg, r);
+}
+
+static void take_step(void *arg, const struct step_row *s)
+{
+	validate_add_step(arg, s);
+}
+
+int validate_stored(struct validate_run *v, const char *path, int64_t run_id, struct err *e)
+{
+	const struct store_taker to = {take_record, take_step, v};
+	struct stored_run run;
+
+	*v = (struct validate_run){0};
+	if (store_read_requests(path, run_id, &to, &run, e) < 0)
+		return -1;
+	v->summary = run.summary;
+	v->async = param_is_given(run.info.params, "async") &&
+		   strstr(run.info.params, "async=1") != NULL;
+	if (v->n_steps > 0)
+		qsort(v->step, v->n_steps, sizeof(*v->step), by_end);
+	return 0;
+}
+
 void validate_run_release(struct validate_run *v)
 {
 	free(v->record);
@@ -82,14 +108,24 @@ int64_t validate_scheduled_ns(const struct validate_run *v, const struct record 
 {
 	const struct step_row key = {.instance = r->instance, .end_ns = r->schedule_ns};
 
-	if (!v->async || v->n_steps == 0)
+	if (!v->async)
 		return r->schedule_ns;
+	if (v->n_steps == 0)
+		return -1;
 	const struct step_row *s = bsearch(&key, v->step, v->n_steps, sizeof(key), by_end);
 
 	if (!s)
 		return r->schedule_ns; /* nothing ran: it was chosen there and then */
 	/* the last step of a run of decodes, which differ little */
 	return s->end_ns - (s->end_ns - s->start_ns) / s->steps;
+}
+
+int validate_print_next(const struct validate_options *o, const struct field *fields,
+			const void *const *rows, size_t n, struct err *e)
+{
+	if (o->run.format != FORMAT_JSONL)
+		putchar('\n');
+	return validate_print(o, fields, rows, n, e);
 }
 
 int validate_print(const struct validate_options *o, const struct field *fields,

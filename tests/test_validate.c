@@ -276,7 +276,9 @@ static void test_refused(void **state)
 		{STEPS COLUMNS "--closed-loop 2", 2, "leave out --rate"},
 		{STEPS COLUMNS "--limit 1", 2, "leave out --skip, --limit and --window"},
 		{STEPS COLUMNS "-p static", 2, "give one -p"},
-		{STEPS COLUMNS "--steps", 2, "leave out --db and --steps"},
+		{STEPS COLUMNS "--steps", 2, "leave out --steps"},
+		{STEPS COLUMNS "--db x.db", 2, "--db is for a run that it holds"},
+		{STEPS COLUMNS "7", 2, "'7' is the number of a run in --db FILE"},
 		{COLUMNS "-x fixed:step_ns=1", 2, "no policy is given"},
 		{COLUMNS "-p paged", 2, "-m MODEL and -d DEVICE are needed"},
 		{STEPS COLUMNS "--tolerance tpt=1", 2, "nearest is 'tpot'"},
@@ -285,7 +287,8 @@ static void test_refused(void **state)
 		{STEPS COLUMNS "--tolerance tpot=-1", 2, "--tolerance"},
 		{STEPS COLUMNS "-o xml", 2, "-o 'xml' is not md, csv or jsonl"},
 		{STEPS, 1, "the header is of no log that is known"},
-		{STEPS COLUMNS "extra", 2, "one argument too many"},
+		{COLUMNS "--db x.db 1 2", 2, "one argument too many"},
+		{COLUMNS "--db x.db seven", 2, "RUN: 'seven' is not a whole number"},
 	};
 
 	(void)state;
@@ -301,7 +304,7 @@ static void test_refused(void **state)
 	struct run_output o = testing_run("validate " STEPS);
 
 	assert_exit(o, 2);
-	assert_non_null(strstr(o.err, "--real FILE names the log"));
+	assert_non_null(strstr(o.err, "what is a forecast held against?"));
 	testing_run_free(&o);
 	o = testing_run("validate --real no-such-file " STEPS);
 	assert_exit(o, 1);
@@ -324,6 +327,49 @@ static void test_lost(void **state)
 	testing_run_free(&o);
 }
 
+/* A stored run of the same requests, with and without steps; another one is refused. */
+static void test_stored_run(void **state)
+{
+	const char *trace = testing_file("two.csv", "arrive_s,prompt_tok,output_tok\n0,100,11\n"
+						    "10,100,11\n");
+	const char *db = testing_path("runs.db");
+	struct run_output o = testing_run("run '%s' " STEPS "--db '%s'", trace, db);
+	struct lines l;
+	char args[512];
+
+	(void)state;
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	snprintf(args, sizeof(args), COLUMNS "--db '%s' -o jsonl 1", db);
+	o = validate(TWO, args);
+	assert_exit(o, 0);
+	l = read_lines(o.out);
+	assert_metric(&l, "ttft", 2, (double[]){0.015, 0.01, -1 / 3.0, -0.25, 0.25, 0.45, 0.5});
+	free_lines(&l);
+	testing_run_free(&o);
+	o = validate(HEADER "0,100,11,0.02,0.12\n10,101,11,10.01,10.16\n", args);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "log:3: 101 prompt and 11 output tokens, and request 1 of "
+				      "run 1 100 and 11"));
+	testing_run_free(&o);
+	o = validate(HEADER "0,100,11,0.02,0.12\n", args);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "has 1 requests, and run 1 2"));
+	testing_run_free(&o);
+	snprintf(args, sizeof(args), COLUMNS "--db '%s' 2", db);
+	o = validate(TWO, args);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "there is no run 2"));
+	testing_run_free(&o);
+	o = testing_run("run '%s' " STEPS "--requests none --db '%s'", trace, db);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	o = validate(TWO, args);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "run 2 has no requests"));
+	testing_run_free(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,7 +377,7 @@ int main(void)
 		cmocka_unit_test(test_bench),	    cmocka_unit_test(test_no_queue),
 		cmocka_unit_test(test_verdict),	    cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_no_arrivals), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_lost),	    cmocka_unit_test(test_stored_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
