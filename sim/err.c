@@ -76,7 +76,7 @@ int err_unknown(struct err *e, const char *kind, const char *got, const char *co
 		       names[nearest(got, names, n)], list);
 }
 
-_Noreturn void no_memory(size_t n, size_t size)
+void no_memory(size_t n, size_t size)
 {
 	size_t bytes = size > 0 && n > SIZE_MAX / size ? SIZE_MAX : n * size;
 	fprintf(stderr, "omnibus: out of memory: %zu more bytes were needed\n", bytes);

@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct err {
 	char text[1024];
 };
@@ -34,8 +38,12 @@ void *xmalloc(size_t size) __attribute__((returns_nonnull));
 void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull));
 void *xrealloc(void *p, size_t size) __attribute__((returns_nonnull));
 /* The same end, for libraries that return NULL. */
-_Noreturn void no_memory(size_t n, size_t size);
+void no_memory(size_t n, size_t size) __attribute__((noreturn));
 char *xstrdup(const char *s) __attribute__((returns_nonnull));
+
+#ifdef __cplusplus
+}
+#endif
 
 /* A broken invariant of our own: aborts in every build type; say both numbers in the message. */
 #define CHECK(cond, ...)                                                                           \
