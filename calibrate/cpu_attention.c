@@ -1,8 +1,9 @@
 /* Tiles of keys, rows of queries, and the running softmax between them. */
 
 #include "calibrate/cpu_attention.h"
+#include "calibrate/cpu_blas.h"
+#include "calibrate/cpu_kv_read.h"
 #include "sim/err.h"
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum {
 
 /* What a thread has: rows of q and o, max and sum of each row, scores, gathered keys and values. */
 struct desk {
-	float *q, *o, *max, *sum, *s, *k, *v;
+	float *q, *o, *max, *sum, *s, *k, *v, *pair;
 };
 
 static int64_t group(const struct cpu_attention *a)
@@ -36,7 +37,7 @@ static int64_t max_rows(const struct cpu_attention *a)
 static int64_t desk_floats(const struct cpu_attention *a)
 {
 	int64_t rows = max_rows(a), d = a->head_dim;
-	return 2 * rows * d + 2 * rows + rows * TILE + 2 * (int64_t)TILE * d + 16;
+	return 2 * rows * d + 2 * rows + rows * TILE + 2 * (int64_t)TILE * d + 2 * d;
 }
 
 static struct desk desk(const struct cpu_attention *a)
@@ -50,6 +51,7 @@ static struct desk desk(const struct cpu_attention *a)
 	t.s = t.v + TILE * d;
 	t.max = t.s + rows * TILE;
 	t.sum = t.max + rows;
+	t.pair = t.sum + rows;
 	return t;
 }
 
@@ -91,6 +93,8 @@ static void plan_seq(struct cpu_attention *a, const struct cpu_seq *s)
 void cpu_attention_plan(struct cpu_attention *a, const struct cpu_seq *seqs, size_t n)
 {
 	a->n_tasks = 0;
+	a->seqs = seqs;
+	a->n_seqs = n;
 	for (size_t i = 0; i < n; i++)
 		plan_seq(a, &seqs[i]);
 }
@@ -99,8 +103,8 @@ void cpu_attention_plan(struct cpu_attention *a, const struct cpu_seq *seqs, siz
 struct work {
 	const struct cpu_attention *a;
 	const struct cpu_attention_task *t;
-	const struct cpu_kv *kv;
-	int64_t layer, rows;
+	struct cpu_kv_reader reader;
+	int64_t rows;
 	struct desk desk;
 };
 
@@ -122,41 +126,31 @@ static void load_queries(struct work *w, const float *q, int64_t stride)
 	}
 }
 
-/* Tokens from `tok` on that lie together in their block, below `end`. */
-static int64_t together(const struct work *w, int64_t tok, int64_t end)
+/* A piece of a tile to where it was wanted, unless it is there. */
+static void gather(const struct cpu_kv_piece *p, int64_t d, float *to)
 {
-	int64_t block = w->kv->is.block_tok - tok % w->kv->is.block_tok;
-	return block < end - tok ? block : end - tok;
-}
-
-static const float *keys(const struct work *w, int64_t tok)
-{
-	return cpu_kv_keys(w->kv, w->layer, w->t->seq, w->t->kv_head, tok);
-}
-
-static const float *values(const struct work *w, int64_t tok)
-{
-	return cpu_kv_values(w->kv, w->layer, w->t->seq, w->t->kv_head, tok);
+	for (int64_t i = 0; i < p->n && p->x != to; i++)
+		memcpy(to + i * d, p->x + i * p->stride, (size_t)d * sizeof(float));
 }
 
 static void scores(const struct work *w, int64_t from, int64_t end)
 {
-	int64_t d = w->a->head_dim, n;
+	int64_t d = w->a->head_dim;
 	const struct desk *t = &w->desk;
+	struct cpu_kv_piece p;
 
-	for (int64_t tok = from; tok < end; tok += n) {
-		n = together(w, tok, end);
+	for (int64_t tok = from; tok < end; tok += p.n) {
+		float *room = t->k + (tok - from) * d;
+		p = cpu_kv_read(&w->reader, KV_KEYS, tok, end, room);
 		if (w->rows <= FEW)
-			w->a->ops->kernels->scores(t->q, w->rows, d, keys(w, tok), n,
+			w->a->ops->kernels->scores(t->q, w->rows, d, p.x, p.stride, p.n,
 						   t->s + tok - from, TILE);
 		else
-			memcpy(t->k + (tok - from) * d, keys(w, tok),
-			       (size_t)(n * d) * sizeof(float));
+			gather(&p, d, room);
 	}
 	if (w->rows > FEW)
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)w->rows,
-			    (int)(end - from), (int)d, 1, t->q, (int)d, t->k, (int)d, 0, t->s,
-			    TILE);
+		blas_gemm(w->rows, end - from, d, (struct blas_matrix){t->q, d},
+			  (struct blas_matrix){t->k, d}, true, false, t->s, TILE);
 }
 
 /* The softmax of the tile: a query sees the keys up to its own. */
@@ -179,21 +173,22 @@ static void soften(const struct work *w, int64_t from, int64_t end)
 
 static void weigh(const struct work *w, int64_t from, int64_t end)
 {
-	int64_t d = w->a->head_dim, n;
+	int64_t d = w->a->head_dim;
 	const struct desk *t = &w->desk;
+	struct cpu_kv_piece p;
 
-	for (int64_t tok = from; tok < end; tok += n) {
-		n = together(w, tok, end);
+	for (int64_t tok = from; tok < end; tok += p.n) {
+		float *room = t->v + (tok - from) * d;
+		p = cpu_kv_read(&w->reader, KV_VALUES, tok, end, room);
 		if (w->rows <= FEW)
-			w->a->ops->kernels->weigh(t->s + tok - from, TILE, w->rows, values(w, tok),
-						  n, d, t->o);
+			w->a->ops->kernels->weigh(t->s + tok - from, TILE, w->rows, p.x, p.stride,
+						  p.n, d, t->o);
 		else
-			memcpy(t->v + (tok - from) * d, values(w, tok),
-			       (size_t)(n * d) * sizeof(float));
+			gather(&p, d, room);
 	}
 	if (w->rows > FEW)
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)w->rows, (int)d,
-			    (int)(end - from), 1, t->s, TILE, t->v, (int)d, 1, t->o, (int)d);
+		blas_gemm(w->rows, d, end - from, (struct blas_matrix){t->s, TILE},
+			  (struct blas_matrix){t->v, d}, false, true, t->o, d);
 }
 
 static void store(const struct work *w, float *out)
@@ -209,27 +204,38 @@ static void store(const struct work *w, float *out)
 	}
 }
 
-void cpu_attention_run(const struct cpu_attention *a, const struct cpu_kv *kv, int64_t layer,
-		       const float *q, int64_t stride, float *out)
+static void run_task(struct work *w, const float *q, float *out)
 {
+	int64_t ctx = w->t->seq->prior_tok + w->t->first + w->t->n;
+
+	load_queries(w, q, w->reader.rows->stride);
+	for (int64_t from = 0; from < ctx; from += TILE) {
+		int64_t end = from + TILE < ctx ? from + TILE : ctx;
+		scores(w, from, end);
+		soften(w, from, end);
+		weigh(w, from, end);
+	}
+	store(w, out);
+}
+
+void cpu_attention_run(const struct cpu_attention *a, struct cpu_kv *kv, int64_t layer,
+		       const float *q, const struct cpu_kv_rows *rows, float *out)
+{
+	if (!cpu_kv_is_late(kv))
+		cpu_kv_write(kv, layer, a->seqs, a->n_seqs, rows);
 #pragma omp parallel for num_threads(a->ops->threads) schedule(dynamic, 1)
 	for (size_t i = 0; i < a->n_tasks; i++) {
 		const struct cpu_attention_task *t = &a->task[i];
-		struct work w = {.a = a,
-				 .t = t,
-				 .kv = kv,
-				 .layer = layer,
-				 .rows = t->n * group(a),
-				 .desk = desk(a)};
-		int64_t ctx = t->seq->prior_tok + t->first + t->n;
-
-		load_queries(&w, q, stride);
-		for (int64_t from = 0; from < ctx; from += TILE) {
-			int64_t end = from + TILE < ctx ? from + TILE : ctx;
-			scores(&w, from, end);
-			soften(&w, from, end);
-			weigh(&w, from, end);
-		}
-		store(&w, out);
+		struct work w = {.a = a, .t = t, .rows = t->n * group(a), .desk = desk(a)};
+		w.reader = (struct cpu_kv_reader){.kv = kv,
+						  .kernels = a->ops->kernels,
+						  .layer = layer,
+						  .head = t->kv_head,
+						  .s = t->seq,
+						  .rows = rows,
+						  .pair = w.desk.pair};
+		run_task(&w, q, out);
 	}
+	if (cpu_kv_is_late(kv))
+		cpu_kv_write(kv, layer, a->seqs, a->n_seqs, rows);
 }

@@ -1,6 +1,7 @@
 /* The backend "cpu": layers on this machine's processor, in 32-bit floats. */
 
 #include "calibrate/backend.h"
+#include "calibrate/cpu_blas.h"
 #include "calibrate/cpu_check.h"
 #include "calibrate/cpu_facts.h"
 #include "calibrate/cpu_time.h"
@@ -29,14 +30,16 @@ static int check_want(const struct backend_want *w, struct err *e)
 				       counts[i].what, counts[i].is, counts[i].min, INT32_MAX);
 	if (model_check_kv_bits(w->kv_bits, e) < 0)
 		return -1;
-	if (w->kv_bits != 16)
-		return err_set(e, "KV bits are %d: the backend cpu has 16 alone", w->kv_bits);
+	if (w->kv_bits <= 4 && w->model->head_dim % QUANT_GROUP)
+		return err_set(
+			e, "heads of %s are %" PRId64 " wide: %d-bit KV has groups of %d channels",
+			w->model->name, w->model->head_dim, w->kv_bits, QUANT_GROUP);
 	return weights_check(w->model, w->tp, e);
 }
 
 static int open_model(struct backend **b, const struct backend_want *w, struct err *e)
 {
-	if (check_want(w, e) < 0)
+	if (check_want(w, e) < 0 || blas_load(e) < 0)
 		return -1;
 	int64_t needed = cpu_step_bytes(w), there = cpu_memory_free();
 	if (needed > there)

@@ -1,6 +1,7 @@
 /* Whole steps, and the report of all checks. */
 
 #include "calibrate/cpu_check.h"
+#include "calibrate/cpu_blas.h"
 #include "sim/rng.h"
 #include <gsl/gsl_rng.h>
 #include <inttypes.h>
@@ -42,8 +43,8 @@ static void cached(void *arg, int64_t layer, size_t seq, double *k, double *v)
 				int64_t row = (block * w->kv_heads + h) * w->block_tok;
 				int64_t from = (row + t % w->block_tok) * w->head_dim + i;
 				int64_t to = (t * w->kv_heads + h) * w->head_dim + i;
-				k[to] = (double)kv->k[from];
-				v[to] = (double)kv->v[from];
+				k[to] = (double)kv->full[KV_KEYS][from];
+				v[to] = (double)kv->full[KV_VALUES][from];
 			}
 	}
 }
@@ -146,6 +147,8 @@ int cpu_check(uint64_t seed, void (*say)(void *arg, const char *line), void *arg
 {
 	struct report r = {.say = say, .arg = arg, .e = e};
 
+	if (blas_load(e) < 0)
+		return -1;
 	check_steps(&r, seed);
 	return r.failed ? -1 : 0;
 }

@@ -1,8 +1,8 @@
 /* /proc, sysconf(), and two rates. */
 
 #include "calibrate/cpu_facts.h"
+#include "calibrate/cpu_blas.h"
 #include "calibrate/weights.h"
-#include <cblas.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -58,7 +58,7 @@ static double read_bytes_s(const struct cpu_ops *o, int64_t bytes)
 		double begin = cpu_now_ns(), sum = 0;
 #pragma omp parallel for num_threads(o->threads) reduction(+ : sum) schedule(static, 1)
 		for (int t = 0; t < o->threads; t++)
-			sum += (double)cblas_sasum((int)n, x + t * n, 1);
+			sum += (double)blas_asum(n, x + t * n);
 		double ns = cpu_now_ns() - begin;
 		double rate = (double)(n * o->threads) * (double)sizeof(float) / ns * 1e9;
 		/* all of them are numbers below 1, so the test is true; but the sum is needed */
@@ -106,10 +106,7 @@ static void clocks(char *text, size_t size)
 
 void cpu_facts(const struct cpu_ops *o, int64_t model_bytes, struct backend_facts *f)
 {
-	/* "OpenBLAS 0.3.21 ..." */
-	const char *version = openblas_get_config();
-	const char *space = strchr(version, ' ');
-	size_t named = space ? (size_t)(space - version) + 1 : strlen(version);
+	char blas[40];
 	int64_t there = cpu_memory_free() / 2, large = LARGE_BYTES;
 	double read = read_bytes_s(o, large < there ? large : there);
 	double small = read_bytes_s(o, model_bytes < large ? model_bytes : large);
@@ -118,10 +115,11 @@ void cpu_facts(const struct cpu_ops *o, int64_t model_bytes, struct backend_fact
 		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE),
 		.peak_bytes_s = small > read ? small : read,
 		.peak_flops = product_flops(o),
+		.seen = true,
 	};
-	named += space ? strcspn(space + 1, " ") : 0;
+	blas_name(blas, sizeof(blas));
 	proc_line("/proc/cpuinfo", "model name", f->device, sizeof(f->device));
-	snprintf(f->driver, sizeof(f->driver), "%.*s %s, %s, %d threads", (int)named, version,
-		 openblas_get_corename(), o->kernels->name, o->threads);
+	snprintf(f->driver, sizeof(f->driver), "%s, %s, %d threads", blas, o->kernels->name,
+		 o->threads);
 	clocks(f->clocks, sizeof(f->clocks));
 }

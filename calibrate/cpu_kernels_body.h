@@ -43,12 +43,12 @@ KERNEL static float dot(const float *restrict a, const float *restrict b, int64_
 	return sum;
 }
 
-KERNEL static void scores(const float *q, int64_t rows, int64_t d, const float *k, int64_t n,
-			  float *s, int64_t stride)
+KERNEL static void scores(const float *q, int64_t rows, int64_t d, const float *k, int64_t k_stride,
+			  int64_t n, float *s, int64_t s_stride)
 {
 	for (int64_t j = 0; j < n; j++)
 		for (int64_t r = 0; r < rows; r++)
-			s[r * stride + j] = dot(q + r * d, k + j * d, d);
+			s[r * s_stride + j] = dot(q + r * d, k + j * k_stride, d);
 }
 
 KERNEL static float softmax(float *s, int64_t n, int64_t width, float *max, float *sum)
@@ -71,23 +71,66 @@ KERNEL static float softmax(float *s, int64_t n, int64_t width, float *max, floa
 	return shrink;
 }
 
-KERNEL static void weigh_row(const float *restrict s, const float *restrict v, int64_t n, int64_t d,
-			     float *restrict o)
+KERNEL static void weigh_row(const float *restrict s, const float *restrict v, int64_t v_stride,
+			     int64_t n, int64_t d, float *restrict o)
 {
 	for (int64_t j = 0; j < n; j++) {
 		const float weight = s[j];
-		const float *row = v + j * d;
+		const float *row = v + j * v_stride;
 #pragma omp simd
 		for (int64_t i = 0; i < d; i++)
 			o[i] = FMA(weight, row[i], o[i]);
 	}
 }
 
-KERNEL static void weigh(const float *s, int64_t stride, int64_t rows, const float *v, int64_t n,
-			 int64_t d, float *o)
+KERNEL static void weigh(const float *s, int64_t s_stride, int64_t rows, const float *v,
+			 int64_t v_stride, int64_t n, int64_t d, float *o)
 {
 	for (int64_t r = 0; r < rows; r++)
-		weigh_row(s + r * stride, v, n, d, o + r * d);
+		weigh_row(s + r * s_stride, v, v_stride, n, d, o + r * d);
+}
+
+KERNEL static void spread(const struct quant_pair *p, int64_t n, int64_t times, float *to)
+{
+	float *zero = to + n * times;
+
+	if (times == 1) {
+#pragma omp simd
+		for (int64_t i = 0; i < n; i++) {
+			to[i] = quant_float(p[i].scale);
+			zero[i] = quant_float(p[i].zero);
+		}
+		return;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		const float each[2] = {quant_float(p[i].scale), quant_float(p[i].zero)};
+#pragma omp simd
+		for (int64_t j = 0; j < times; j++) {
+			to[i * times + j] = each[0];
+			zero[i * times + j] = each[1];
+		}
+	}
+}
+
+KERNEL static void unpack(const uint8_t *restrict code, int bits, int64_t d,
+			  const float *restrict scale, const float *restrict zero,
+			  float *restrict to)
+{
+	const int mask = (1 << bits) - 1;
+	int64_t bytes = d * bits / 8;
+
+	for (int shift = 0; shift < 8; shift += bits, scale += bytes, zero += bytes, to += bytes) {
+#pragma omp simd
+		for (int64_t i = 0; i < bytes; i++)
+			to[i] = FMA((float)(code[i] >> shift & mask), scale[i], zero[i]);
+	}
+}
+
+KERNEL static void unpack8(const int8_t *restrict code, float scale, int64_t d, float *restrict to)
+{
+#pragma omp simd
+	for (int64_t i = 0; i < d; i++)
+		to[i] = (float)code[i] * scale;
 }
 
 KERNEL static float mean_square(const float *x, int64_t n, float mean)
@@ -185,6 +228,9 @@ KERNELS = {
 	.scores = scores,
 	.softmax = softmax,
 	.weigh = weigh,
+	.spread = spread,
+	.unpack = unpack,
+	.unpack8 = unpack8,
 	.norm = norm,
 	.rotate = rotate,
 	.act = act,

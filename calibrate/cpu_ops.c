@@ -1,8 +1,8 @@
 /* Operations over rows: each thread takes some of them. */
 
 #include "calibrate/cpu_ops.h"
+#include "calibrate/cpu_blas.h"
 #include "calibrate/weights.h"
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -33,7 +33,6 @@ void cpu_ops_init(struct cpu_ops *o, int64_t threads, int64_t head_dim, int64_t 
 		.cos = xmalloc(angles * sizeof(float)),
 		.sin = xmalloc(angles * sizeof(float)),
 	};
-	openblas_set_num_threads(1);
 	make_angles(o, head_dim / 2);
 }
 
@@ -49,8 +48,8 @@ static void gemm_part(const struct cpu_gemm *g, int64_t m0, int64_t m1, int64_t 
 {
 	const float *x = g->x + m0 * g->k, *w = g->w + n0 * g->k;
 	float *y = g->y + m0 * g->n + n0;
-	int m = (int)(m1 - m0), n = (int)(n1 - n0), k = (int)g->k;
-	float beta = g->bias || g->add ? 1 : 0;
+	int64_t m = m1 - m0, n = n1 - n0;
+	bool add = g->bias || g->add;
 
 	if (m <= 0 || n <= 0)
 		return;
@@ -58,10 +57,10 @@ static void gemm_part(const struct cpu_gemm *g, int64_t m0, int64_t m1, int64_t 
 		for (int64_t j = n0; j < n1; j++)
 			g->y[i * g->n + j] = g->bias[j] + (g->add ? g->y[i * g->n + j] : 0);
 	if (m == 1)
-		cblas_sgemv(CblasRowMajor, CblasNoTrans, n, k, 1, w, k, x, 1, beta, y, 1);
+		blas_gemv(n, g->k, w, x, add, y);
 	else
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, beta,
-			    y, (int)g->n);
+		blas_gemm(m, n, g->k, (struct blas_matrix){x, g->k}, (struct blas_matrix){w, g->k},
+			  true, add, y, g->n);
 }
 
 /* Where part i of `parts` begins, of n in units. */

@@ -6,6 +6,7 @@
 #define CALIBRATE_CPU_OPS_H
 
 #include "calibrate/cpu_kernels.h"
+#include <stdbool.h>
 
 struct cpu_ops {
 	int threads;
@@ -14,7 +15,7 @@ struct cpu_ops {
 	float *cos, *sin;	     /* [positions][head_dim / 2] */
 };
 
-/* threads 0: all. A table of angles for so many positions, 0: none. */
+/* After blas_load(). threads 0: all. A table of angles for so many positions, 0: none. */
 void cpu_ops_init(struct cpu_ops *o, int64_t threads, int64_t head_dim, int64_t positions);
 void cpu_ops_release(struct cpu_ops *o);
 

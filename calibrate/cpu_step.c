@@ -8,12 +8,19 @@
 static struct cpu_kv_want kv_want(const struct backend_want *w)
 {
 	int threads = w->threads ? (int)w->threads : omp_get_max_threads();
+	int64_t block_tok = cpu_kv_block_tok(w->block_tok, w->kv_bits);
+	int64_t blocks = (w->kv_tok + block_tok - 1) / block_tok;
+	/* where blocks are larger than they were wanted, no sequence shall lack one for that */
+	int64_t more = block_tok > w->block_tok ? w->max_seqs : 0;
+
 	return (struct cpu_kv_want){
 		.layers = w->model->layers,
 		.kv_heads = model_local_kv_heads(w->model, w->tp),
 		.head_dim = w->model->head_dim,
-		.block_tok = w->block_tok,
-		.blocks = (w->kv_tok + w->block_tok - 1) / w->block_tok,
+		.block_tok = block_tok,
+		.blocks = blocks + more,
+		.windows = w->max_seqs,
+		.bits = w->kv_bits,
 		.seed = w->seed,
 		.threads = threads,
 	};
@@ -137,7 +144,11 @@ int cpu_step_plan(struct cpu_step *s, const struct backend_seq *seqs, size_t n, 
 	s->n_seqs = n;
 	for (size_t i = 0; i < n; i++) {
 		struct cpu_seq *q = &s->seq[i];
-		*q = (struct cpu_seq){s->n_tok, seqs[i].new_tok, seqs[i].prior_tok, block};
+		*q = (struct cpu_seq){.row = s->n_tok,
+				      .new_tok = seqs[i].new_tok,
+				      .prior_tok = seqs[i].prior_tok,
+				      .block = block,
+				      .window = (int64_t)i};
 		block += cpu_kv_blocks(&s->kv, q->prior_tok + q->new_tok);
 		s->n_tok += q->new_tok;
 		if (seqs[i].sampled)
@@ -173,13 +184,12 @@ static void attention(struct cpu_step *s, const struct weights_layer *l, int64_t
 	int64_t width = weights_qkv_width(w), q = w->heads * w->head_dim;
 	const struct cpu_rope rope = {s->qkv,	   s->n_tok,  width,	 w->heads,
 				      w->kv_heads, l->q_norm, l->k_norm, s->position};
-	const struct cpu_kv_rows rows = {
-		.k = s->qkv + q, .v = s->qkv + q + w->kv_heads * w->head_dim, .stride = width};
+	const struct cpu_kv_rows rows = {.x = {s->qkv + q, s->qkv + q + w->kv_heads * w->head_dim},
+					 .stride = width};
 
 	gemm(s, s->norm, l->qkv, l->qkv_bias, s->qkv, width, w->hidden, false);
 	cpu_rope(&s->ops, &rope);
-	cpu_kv_write(&s->kv, layer, s->seq, s->n_seqs, &rows);
-	cpu_attention_run(&s->attention, &s->kv, layer, s->qkv, width, s->out);
+	cpu_attention_run(&s->attention, &s->kv, layer, s->qkv, &rows, s->out);
 	gemm(s, s->out, l->o, l->o_bias, s->add, w->hidden, q, false);
 }
 

@@ -31,6 +31,7 @@ struct cpu_step {
 
 /* Bytes of all that cpu_step_init() allocates. */
 int64_t cpu_step_bytes(const struct backend_want *w);
+/* After blas_load(). */
 void cpu_step_init(struct cpu_step *s, const struct backend_want *w);
 void cpu_step_release(struct cpu_step *s);
 
