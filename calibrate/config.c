@@ -109,6 +109,49 @@ const char *config_text(struct config *c, const char *key)
 	return json_string_value(v);
 }
 
+static bool has_control(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
+void config_line(struct config *c, const char *key, char *to, size_t size)
+{
+	const char *text = config_text(c, key);
+
+	if (!text)
+		return;
+	if (strlen(text) >= size || !*text)
+		config_fail(c, "%s has %zu bytes: it must have from 1 to %zu", key, strlen(text),
+			    size - 1);
+	else if (has_control(text))
+		config_fail(c, "%s has a control character in it: it must be one line of text",
+			    key);
+	else
+		snprintf(to, size, "%s", text);
+}
+
+void config_known(struct config *c, const char *const *names, size_t n)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)c->root, key, value)
+	{
+		bool known = false;
+		for (size_t i = 0; i < n; i++)
+			known = known || strcmp(key, names[i]) == 0;
+		if (known)
+			continue;
+		struct err unknown;
+		err_unknown(&unknown, "field", key, names, n);
+		config_fail(c, "%s", unknown.text);
+		return;
+	}
+}
+
 bool config_is_path(const char *name)
 {
 	size_t len = strlen(name);

@@ -53,6 +53,16 @@ double config_real(struct config *c, const char *key, double min, double max, bo
 		   double init);
 /* Borrowed; NULL where absent. */
 const char *config_text(struct config *c, const char *key);
+/* One line of text of 1 to size - 1 bytes; nothing happens where the key is absent. */
+void config_line(struct config *c, const char *key, char *to, size_t size);
+/* Fails where the object has any other key; the sentence lists these. */
+void config_known(struct config *c, const char *const *names, size_t n);
+
+struct device;
+/* A device's fields (device.c); d is zeroed but for its name. */
+void device_read(struct config *c, struct device *d);
+/* The same fields as an object; new. */
+json_t *device_json(const struct device *d);
 
 /* Fills what the family of the key model_type says; m is zeroed but for its name. */
 void family_read(struct config *c, struct model *m);

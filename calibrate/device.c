@@ -1,6 +1,7 @@
 #include "calibrate/device.h"
 #include "calibrate/config.h"
 #include "calibrate/devices.h"
+#include "calibrate/profile_json.h"
 #include <string.h>
 
 enum { DEVICES = sizeof(device_table) / sizeof(device_table[0]) };
@@ -69,55 +70,32 @@ static void check_keys(struct config *c)
 {
 	const char *names[NUMBER_FIELDS + 3] = {"name", "summary", "memory_bytes"};
 	size_t n = 3;
-	const char *key;
-	json_t *value;
 
 	for (size_t i = 0; i < NUMBER_FIELDS; i++)
 		names[n++] = number_fields[i].key;
-	json_object_foreach((json_t *)(uintptr_t)c->root, key, value)
-	{
-		bool known = false;
-		for (size_t i = 0; i < n; i++)
-			known = known || strcmp(key, names[i]) == 0;
-		if (known)
-			continue;
-		struct err unknown;
-		err_unknown(&unknown, "field", key, names, n);
-		config_fail(c, "%s", unknown.text);
-		return;
+	config_known(c, names, n);
+}
+
+json_t *device_json(const struct device *d)
+{
+	json_t *o = json_pack("{s:s, s:s, s:I}", "name", d->name, "summary", d->summary,
+			      "memory_bytes", (json_int_t)d->memory_bytes);
+
+	for (size_t i = 0; o && i < NUMBER_FIELDS; i++) {
+		double value;
+
+		memcpy(&value, (const char *)d + number_fields[i].offset, sizeof(value));
+		json_object_set_new(o, number_fields[i].key, json_real(value));
 	}
+	return o;
 }
 
-static bool has_control(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return true;
-	return false;
-}
-
-static void read_text(struct config *c, const char *key, char *to, size_t size)
-{
-	const char *text = config_text(c, key);
-
-	if (!text)
-		return;
-	if (strlen(text) >= size || !*text)
-		config_fail(c, "%s has %zu bytes: it must have from 1 to %zu", key, strlen(text),
-			    size - 1);
-	else if (has_control(text))
-		config_fail(c, "%s has a control character in it: it must be one line of text",
-			    key);
-	else
-		snprintf(to, size, "%s", text);
-}
-
-static void device_read(struct config *c, struct device *d)
+void device_read(struct config *c, struct device *d)
 {
 	check_keys(c);
-	read_text(c, "name", d->name, sizeof(d->name));
+	config_line(c, "name", d->name, sizeof(d->name));
 	snprintf(d->summary, sizeof(d->summary), "%s", c->path);
-	read_text(c, "summary", d->summary, sizeof(d->summary));
+	config_line(c, "summary", d->summary, sizeof(d->summary));
 	d->memory_bytes = config_int(c, "memory_bytes", (int64_t)1 << 50);
 	for (size_t i = 0; i < NUMBER_FIELDS; i++) {
 		const struct device_field *f = &number_fields[i];
@@ -137,34 +115,78 @@ static void device_read(struct config *c, struct device *d)
 			    d->peak_flops);
 }
 
+/* The device of a profile, which it owns. */
+static void take_profile(struct device *d, struct profile *p)
+{
+	*d = p->device;
+	d->profile = p;
+}
+
+/* A file holds a device, or a profile, which has one in it. */
 static int load_file(struct device *d, const char *path, struct err *e)
 {
 	struct config_file file;
 	struct device read = {.memory_bytes = 0};
+	struct profile *p = NULL;
 
 	if (config_open(&file, path, "device", e) < 0)
 		return -1;
 	config_name(read.name, sizeof(read.name), file.path);
-	device_read(&file.config, &read);
+	if (!file.config.failed && profile_is(file.root)) {
+		p = profile_from(file.root, file.path, e);
+		file.config.failed = !p;
+	} else {
+		device_read(&file.config, &read);
+	}
 	if (config_close(&file) < 0)
 		return -1;
 	*d = read;
+	if (p)
+		take_profile(d, p);
 	return 0;
+}
+
+static int refuse_name(const char *name, struct err *e)
+{
+	const char *const *profiles;
+	size_t n_profiles = profile_names(&profiles), n = 0;
+	const char **names = xcalloc(DEVICES + n_profiles, sizeof(*names));
+
+	for (; n < DEVICES; n++)
+		names[n] = device_table[n].name;
+	for (size_t i = 0; i < n_profiles; i++) {
+		bool listed = false;
+
+		for (size_t j = 0; j < DEVICES; j++)
+			listed = listed || strcmp(device_table[j].name, profiles[i]) == 0;
+		if (!listed)
+			names[n++] = profiles[i];
+	}
+	err_unknown(e, "device", name, names, n);
+	free(names);
+	return config_suggest(name, "JSON file", e);
 }
 
 int device_load(struct device *d, const char *name, struct err *e)
 {
-	const char *names[DEVICES];
+	struct profile *p = profile_built_in(name);
 
 	for (size_t i = 0; i < DEVICES; i++) {
 		if (strcmp(device_table[i].name, name) == 0) {
 			*d = device_table[i];
+			d->profile = p;
 			return 0;
 		}
-		names[i] = device_table[i].name;
 	}
-	if (device_is_path(name))
-		return load_file(d, name, e);
-	err_unknown(e, "device", name, names, DEVICES);
-	return config_suggest(name, "JSON file", e);
+	if (p) {
+		take_profile(d, p);
+		return 0;
+	}
+	return device_is_path(name) ? load_file(d, name, e) : refuse_name(name, e);
+}
+
+void device_release(struct device *d)
+{
+	profile_free((struct profile *)(uintptr_t)d->profile);
+	d->profile = NULL;
 }

@@ -28,7 +28,8 @@ struct device {
 	double network_bytes_s;	   /* to a device of another node, one direction */
 	double network_latency_ns; /* of one message there */
 	double host_us, host_seq_us; /* the scheduler's own time: a step, a sequence of it */
-	/* What was measured on it (profile.h); NULL: nothing, and times are a roofline. */
+	/* What was measured on it (profile.h), owned where device_load() filled it; NULL: nothing,
+	 * and times are a roofline. */
 	const struct profile *profile;
 };
 
@@ -41,11 +42,13 @@ double device_link_bytes_s(const struct device *d, enum link_kind kind);
 double device_node_bytes_s(const struct device *d);
 
 /*
- * `name` is a built-in name, or the path of a JSON file (whatever contains a "/" or ends with
- * ".json"). -1: unknown (lists the valid names) or malformed: the sentence names the file and the
- * field.
+ * `name` is a built-in name: of a device, with its profile where there is one, or of a profile
+ * alone; or the path of a JSON file (whatever contains a "/" or ends with ".json"): of a device, or
+ * a profile. -1: unknown (lists the valid names) or malformed: the sentence names the file and the
+ * field. device_release() in the other case.
  */
 int device_load(struct device *d, const char *name, struct err *e);
+void device_release(struct device *d); /* its profile; all zero is fine */
 /* Whether device_load() would take this name, not being built in, for a path. */
 bool device_is_path(const char *name);
 /* The built-in devices, in list order; n is set to their number. */

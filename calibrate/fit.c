@@ -10,7 +10,7 @@ struct choice {
 	const struct points *points;
 	int folds;
 	int *fold; /* of each point */
-	bool no_grid;
+	bool no_grid, one_shape;
 	double *plain, *corrected; /* held-out errors, one a point */
 	struct fit best;
 	double score; /* of it; infinite: none yet */
@@ -177,12 +177,14 @@ static int check_sizes(const struct form *form, const struct points *p, struct e
 		       fit_subject(&p->at[0], subject), p->n, sizes);
 }
 
+/* A curve says nothing of other shapes than that of its points. */
 static int choose(struct choice *c, const struct form *const *forms, size_t n, struct err *e)
 {
 	struct err other;
 
 	for (size_t i = 0; i < n; i++)
-		try_form(c, forms[i], i ? &other : e);
+		if (forms[i]->base_ns || c->one_shape)
+			try_form(c, forms[i], i ? &other : e);
 	return isfinite(c->score) ? 0 : -1;
 }
 
@@ -203,6 +205,7 @@ int fit_make(struct fit *f, const struct points *p, const struct point *shape,
 		return -1;
 	struct choice c = {.points = p,
 			   .no_grid = w->no_grid,
+			   .one_shape = shape && shape->n > 0,
 			   .fold = xmalloc(p->n * sizeof(*c.fold)),
 			   .plain = xmalloc(p->n * sizeof(double)),
 			   .corrected = xmalloc(p->n * sizeof(double)),

@@ -8,8 +8,9 @@
  * robust linear least squares. Beyond the grid the correction stays what it is at the edge, so that
  * there the base formula says how times grow.
  *
- * Where the points differ in one size only (tokens of one shape of weights), there is a curve
- * besides: straight lines in that size between the knots of its one axis.
+ * Where the points differ in one size only and the fit is for their shape alone (tokens of one
+ * shape of weights), there is a curve besides: straight lines in that size between the knots of its
+ * axis.
  *
  * Whether a richer form pays is decided by held-out error: points are split in k folds by group
  * (all points of a shape of weights, or a row of a table, in one fold; where there are fewer groups

@@ -81,16 +81,22 @@ static int read_rows(struct import *in, struct table *t, const struct import_for
 	return err_set(e, "%.400s has a header and no rows", path);
 }
 
+static int read_table(struct import *in, struct table *t, const char *path, struct err *e)
+{
+	const struct import_format *f = find_format(table_header(t));
+
+	if (!f)
+		return refuse_header(t, e);
+	if (check_format(in, t, f, e) < 0)
+		return -1;
+	return read_rows(in, t, f, path, e);
+}
+
 int import_read(struct import *in, const char *path, struct err *e)
 {
 	struct table *t = table_open(path, e);
+	int result = t ? read_table(in, t, path, e) : -1;
 
-	if (!t)
-		return -1;
-	const struct import_format *f = find_format(table_header(t));
-	int result = f ? check_format(in, t, f, e) : refuse_header(t, e);
-	if (result == 0)
-		result = read_rows(in, t, f, path, e);
 	table_close(t);
 	return result;
 }

@@ -96,5 +96,7 @@ int profile_check(const struct profile *p, struct err *e);
 
 /* The profiles that omnibus comes with, by the names of `list devices`; NULL: none of that name. */
 struct profile *profile_built_in(const char *name);
+/* Their names, sorted; returns how many there are. */
+size_t profile_names(const char *const **names);
 
 #endif

@@ -303,6 +303,16 @@ static int parse(struct capacity *c, int argc, char **argv, struct err *e)
 	return options_parse(&usage, argc, argv, e);
 }
 
+/* The exit code; 0: all is there. */
+static int load(struct capacity *c, struct err *e)
+{
+	if (device_load(&c->device, c->hardware.device_name, e))
+		return device_is_path(c->hardware.device_name) ? EXIT_FAILED : EXIT_USAGE;
+	if (model_load(&c->model, c->hardware.model_name, e))
+		return model_is_path(c->hardware.model_name) ? EXIT_FAILED : EXIT_USAGE;
+	return check_wants(c, e) ? EXIT_USAGE : 0;
+}
+
 int cmd_capacity(int argc, char **argv)
 {
 	struct err e;
@@ -313,13 +323,8 @@ int cmd_capacity(int argc, char **argv)
 		return 0;
 	if (first < 0 || check_options(&c, &e))
 		return complain(&e, EXIT_USAGE);
-	if (device_load(&c.device, c.hardware.device_name, &e))
-		return complain(&e,
-				device_is_path(c.hardware.device_name) ? EXIT_FAILED : EXIT_USAGE);
-	if (model_load(&c.model, c.hardware.model_name, &e))
-		return complain(&e,
-				model_is_path(c.hardware.model_name) ? EXIT_FAILED : EXIT_USAGE);
-	if (check_wants(&c, &e))
-		return complain(&e, EXIT_USAGE);
-	return print_capacity(&c);
+	int code = load(&c, &e);
+	code = code ? complain(&e, code) : print_capacity(&c);
+	device_release(&c.device);
+	return code;
 }

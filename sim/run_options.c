@@ -405,6 +405,7 @@ void run_options_release(struct run_options *o)
 {
 	for (size_t i = 0; i < o->n_choices; i++)
 		choice_release(&o->choices[i]);
+	device_release(&o->device);
 	free(o->choices);
 	free(o->rates);
 	free(o->policies.items);

@@ -207,7 +207,10 @@ static struct executor *predict_new(void)
 
 	CHECK(model_load(&m, "llama-3-8b", &e) == 0 && device_load(&d, "h200", &e) == 0, "%s",
 	      e.text);
-	return cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
+	struct executor *ex =
+		cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
+	device_release(&d);
+	return ex;
 }
 
 /* *step_ns: about how long a step takes. */

@@ -102,6 +102,7 @@ static double link_of(const char *policy, const char *device)
 	assert_fine(device_load(&d, device, &e), e);
 	if (link_bytes_s(&c, &d, 8, &bytes_s, &e) < 0)
 		bytes_s = -1;
+	device_release(&d);
 	choice_release(&c);
 	return bytes_s;
 }
@@ -119,6 +120,7 @@ static void test_links(void **state)
 	assert_near(link_of("disaggregated:link=nvlink,prefill_tp=4,decode_tp=2", "a100-80g"),
 		    2 * 300e9, 0);
 	assert_near(link_of("disaggregated:link=pcie", "a100-80g"), d.pcie_bytes_s, 0);
+	device_release(&d);
 	assert_near(link_of("disaggregated:link=network", "a100-80g"), d.network_bytes_s, 0);
 	assert_near(link_of("disaggregated:link=nvlink", "l40s"), -1, 0); /* it has none */
 	struct choice c;
