@@ -1,0 +1,298 @@
+#include "calibrate/sweep_profile.h"
+#include "calibrate/form.h"
+#include "calibrate/sweep.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* What a link and a network of a device that has none are taken for: as in files of devices. */
+static const double LINK_LATENCY_NS = 10e3, NETWORK_BYTES_S = 12.5e9, NETWORK_LATENCY_NS = 20e3;
+
+struct build {
+	struct profile *p;
+	const struct points *points;
+	const struct sweep_profile_want *w;
+};
+
+/* --- the device ---------------------------------------------------------------------------------
+ */
+
+/* The best rate among the points of an operation; 0: none. */
+static double best_rate(const struct build *b, enum op op,
+			double (*amount)(const struct build *, const struct point *))
+{
+	double best = 0;
+
+	for (size_t i = 0; i < b->points->n; i++) {
+		const struct point *p = &b->points->at[i];
+
+		if (p->op == op)
+			best = fmax(best, amount(b, p) / p->ns * 1e9);
+	}
+	return best;
+}
+
+static double flops(const struct build *b, const struct point *p)
+{
+	(void)b;
+	return 2 * (double)p->m * (double)p->n * (double)p->k;
+}
+
+static double copied(const struct build *b, const struct point *p)
+{
+	(void)b;
+	return (double)p->bytes;
+}
+
+static double copied_within(const struct build *b, const struct point *p)
+{
+	(void)b;
+	return 2 * (double)p->bytes;
+}
+
+static double weight_bytes(const struct build *b, const struct point *p)
+{
+	return (double)p->n * (double)p->k * (double)b->w->model->dtype_bytes;
+}
+
+static double cached_bytes(const struct build *b, const struct point *p)
+{
+	return 2 * (double)(p->kv_heads * p->head_dim) * (double)p->decode_ctx *
+	       (double)b->w->model->dtype_bytes * p->bits / 16;
+}
+
+/* What a pure decode step has to read: weights of one token at least, and its KV. 0 for others. */
+static double decode_bytes(const struct build *b, const struct point *p)
+{
+	const struct model *m = b->w->model;
+	struct model_kv kv;
+
+	if (p->prefill_seq > 0 || p->decode_seq == 0)
+		return 0;
+	model_kv(m, b->w->tp, 1, 16, &kv);
+	return (double)model_streamed_token_bytes(m, b->w->tp) +
+	       (double)(kv.full_bytes * p->decode_ctx);
+}
+
+static double least_ns(const struct points *points, enum op op)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < points->n; i++)
+		if (points->at[i].op == op)
+			least = fmin(least, points->at[i].ns);
+	return isfinite(least) ? least : 0;
+}
+
+/*
+ * Where the data sheet is not known, the best that was seen is the peak: of copies, and of whatever
+ * reads weights or KV, as caches are faster.
+ */
+static double seen_bytes_s(const struct build *b)
+{
+	return fmax(
+		fmax(best_rate(b, OP_COPY_DEVICE, copied_within),
+		     best_rate(b, OP_GEMM, weight_bytes)),
+		fmax(best_rate(b, OP_DECODE, cached_bytes), best_rate(b, OP_STEP, decode_bytes)));
+}
+
+static void set_rates(struct device *d, const struct build *b)
+{
+	const struct backend_facts *f = b->w->facts;
+	double gemm_flops = best_rate(b, OP_GEMM, flops);
+	double within = best_rate(b, OP_COPY_DEVICE, copied_within);
+	double to_host = best_rate(b, OP_COPY_TO_HOST, copied);
+	double from_host = best_rate(b, OP_COPY_FROM_HOST, copied);
+
+	d->peak_bytes_s = f->peak_bytes_s;
+	d->peak_flops = f->peak_flops;
+	if (f->seen || f->peak_bytes_s <= 0)
+		d->peak_bytes_s = fmax(d->peak_bytes_s, seen_bytes_s(b));
+	if (f->seen || f->peak_flops <= 0)
+		d->peak_flops = fmax(d->peak_flops, gemm_flops);
+	d->gemm_t0_ns = least_ns(b->points, OP_GEMM);
+	d->gemm_bytes_s = within > 0 ? fmin(within, d->peak_bytes_s) : 0.85 * d->peak_bytes_s;
+	d->gemm_flops = fmin(gemm_flops, d->peak_flops);
+	d->pcie_bytes_s =
+		to_host > 0 && from_host > 0 ? fmin(to_host, from_host) : to_host + from_host;
+	if (d->pcie_bytes_s <= 0)
+		d->pcie_bytes_s = d->gemm_bytes_s;
+}
+
+static int set_device(struct build *b, struct err *e)
+{
+	const struct backend_facts *f = b->w->facts;
+	struct device *d = &b->p->device;
+
+	if (b->w->base) {
+		*d = *b->w->base;
+		d->profile = NULL;
+		return 0;
+	}
+	*d = (struct device){.memory_bytes = f->memory_bytes,
+			     .link_latency_ns = LINK_LATENCY_NS,
+			     .network_bytes_s = NETWORK_BYTES_S,
+			     .network_latency_ns = NETWORK_LATENCY_NS};
+	snprintf(d->name, sizeof(d->name), "%.*s", (int)sizeof(d->name) - 1,
+		 b->w->name ? b->w->name : f->device);
+	snprintf(d->summary, sizeof(d->summary), "%s", f->device);
+	set_rates(d, b);
+	if (d->memory_bytes <= 0 || d->peak_bytes_s <= 0 || d->peak_flops <= 0)
+		return err_set(e,
+			       "%s: memory %" PRId64
+			       " bytes, %g bytes a second, %g flops a second: "
+			       "not all of them are known or were timed; a longer --budget may do",
+			       d->name, d->memory_bytes, d->peak_bytes_s, d->peak_flops);
+	return 0;
+}
+
+/* A step that reads more than the memory can give was not run, or was not timed. */
+static int check_floor(const struct build *b, struct err *e)
+{
+	double peak = b->p->device.peak_bytes_s;
+	char name[200];
+
+	for (size_t i = 0; i < b->points->n; i++) {
+		const struct point *p = &b->points->at[i];
+		double floor_ns = p->op == OP_STEP ? decode_bytes(b, p) / peak * 1e9 : 0;
+
+		if (p->ns >= floor_ns)
+			continue;
+		sweep_name(p, name, sizeof(name));
+		return err_set(e,
+			       "%s of %s: %.0f ns, but what it reads takes %.0f ns at %g bytes a "
+			       "second, the peak of %s: no profile comes of such times",
+			       name, b->w->model->name, p->ns, floor_ns, peak, b->p->device.name);
+	}
+	return 0;
+}
+
+/* --- fits ---------------------------------------------------------------------------------------
+ */
+
+/* Points of an operation and bits; with n, of that shape alone. */
+static struct points choose(const struct points *points, const struct point *shape)
+{
+	struct points chosen = {.at = NULL};
+
+	for (size_t i = 0; i < points->n; i++) {
+		const struct point *p = &points->at[i];
+
+		if (p->op == shape->op && p->bits == shape->bits &&
+		    (shape->n == 0 || (p->n == shape->n && p->k == shape->k)))
+			points_add(&chosen, p);
+	}
+	return chosen;
+}
+
+/* A formula of the one shape that there is says what that for all shapes does. */
+static bool says_more(const struct build *b, const struct fit *f)
+{
+	const struct fit *last = b->p->n_fits ? &b->p->fit[b->p->n_fits - 1] : NULL;
+
+	return !f->shape.n || !f->form->base_ns || !last || last->op != f->op ||
+	       last->points != f->points;
+}
+
+static int add_fit(struct build *b, const struct point *shape, struct err *e)
+{
+	const struct fit_want want = {.folds = 5, .seed = b->w->seed};
+	struct points chosen = choose(b->points, shape);
+	struct fit f;
+	int rc = chosen.n ? fit_make(&f, &chosen, shape, &want, e) : 0;
+
+	if (!rc && chosen.n && !says_more(b, &f)) {
+		fit_release(&f);
+	} else if (!rc && chosen.n) {
+		b->p->fit = xrealloc(b->p->fit, (b->p->n_fits + 1) * sizeof(*b->p->fit));
+		b->p->fit[b->p->n_fits++] = f;
+	}
+	points_release(&chosen);
+	return rc;
+}
+
+static bool seen_before(const struct points *points, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (sweep_same_family(&points->at[k], &points->at[i]))
+			return true;
+	return false;
+}
+
+/* Shapes that were timed by themselves; those with too few points have the fit for all. */
+static void add_shapes(struct build *b, enum op op, int bits)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < b->points->n; i++) {
+		const struct point *p = &b->points->at[i];
+		const struct point shape = {.op = op, .bits = bits, .n = p->n, .k = p->k};
+
+		if (p->op == op && p->bits == bits && p->n > 0 && !seen_before(b->points, i))
+			add_fit(b, &shape, &ignored);
+	}
+}
+
+/* Without these there is no step. */
+static int check_ops(const struct build *b, struct err *e)
+{
+	static const enum op needed[] = {OP_GEMM, OP_PREFILL, OP_DECODE};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		const struct point any = {.op = needed[i], .bits = 16};
+		struct points chosen = choose(b->points, &any);
+		size_t n = chosen.n;
+
+		points_release(&chosen);
+		if (n == 0)
+			return err_set(e,
+				       "not one point of %s was timed: no profile comes of the "
+				       "rest; a longer --budget may do",
+				       op_names[needed[i]]);
+	}
+	return 0;
+}
+
+static int set_fits(struct build *b, struct err *e)
+{
+	static const int all_bits[] = {16, 8, 4, 2};
+
+	if (check_ops(b, e))
+		return -1;
+
+	for (int op = 0; op < OP_STEP; op++)
+		for (size_t i = 0; i < sizeof(all_bits) / sizeof(all_bits[0]); i++) {
+			const struct point any = {.op = (enum op)op, .bits = all_bits[i]};
+
+			if (add_fit(b, &any, e))
+				return -1;
+			add_shapes(b, any.op, any.bits);
+		}
+	return 0;
+}
+
+static void set_texts(struct build *b)
+{
+	const struct backend_facts *f = b->w->facts;
+	struct profile *p = b->p;
+
+	snprintf(p->source, sizeof(p->source), "%s", b->w->source);
+	snprintf(p->date, sizeof(p->date), "%s", b->w->date);
+	snprintf(p->program, sizeof(p->program), "%s", OMNIBUS_VERSION);
+	snprintf(p->server, sizeof(p->server), "%s", b->w->server ? b->w->server : "");
+	snprintf(p->driver, sizeof(p->driver), "%s", f->driver);
+	snprintf(p->clocks, sizeof(p->clocks), "%s", f->clocks);
+}
+
+struct profile *sweep_profile(const struct points *points, const struct sweep_profile_want *w,
+			      struct err *e)
+{
+	struct build b = {.p = xcalloc(1, sizeof(*b.p)), .points = points, .w = w};
+
+	set_texts(&b);
+	if (!set_device(&b, e) && !check_floor(&b, e) && !set_fits(&b, e) &&
+	    !sweep_rest(b.p, points, w->model, w->tp, e) && !profile_check(b.p, e))
+		return b.p;
+	profile_free(b.p);
+	return NULL;
+}

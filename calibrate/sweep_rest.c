@@ -1,0 +1,176 @@
+/* sweep_rest.c: the sum of the parts against whole steps. */
+#include "calibrate/cost.h"
+#include "calibrate/sweep.h"
+#include "calibrate/sweep_profile.h"
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+enum { FOLDS = 5, FEWEST = 10 };
+
+/* A whole step: forecast as a sum, measured. */
+struct whole {
+	double sum_ns, ns;
+	double row[2]; /* what the rest is linear in: layers, layers x tokens */
+};
+
+static double pairs_in(int64_t new_tok, int64_t prior, int64_t window)
+{
+	double pairs = 0;
+
+	for (int64_t i = 1; i <= new_tok; i++)
+		pairs += (double)(prior + i < window ? prior + i : window);
+	return pairs;
+}
+
+struct step sweep_step(const struct model *m, const struct point *p)
+{
+	double seq = (double)p->prefill_seq, tok = (double)p->new_tok;
+	struct step s = {
+		.prefill_tok = p->prefill_seq * p->new_tok,
+		.prefill_seq = p->prefill_seq,
+		.prefill_done_seq = p->prefill_seq,
+		.prefill_pairs = seq * tok * ((double)p->prior_tok + (tok + 1) / 2),
+		.decode_seq = p->decode_seq,
+		.decode_ctx = p->decode_ctx,
+		.prefill_prior = p->prefill_seq * p->prior_tok,
+	};
+
+	if (m->window_layers > 0) {
+		int64_t w = m->window_tok, ctx = w * p->decode_seq;
+
+		s.window_ctx = p->decode_ctx < ctx ? p->decode_ctx : ctx;
+		s.window_pairs = seq * pairs_in(p->new_tok, p->prior_tok, w);
+		s.window_prior = p->prefill_seq * (p->prior_tok < w ? p->prior_tok : w);
+	}
+	return s;
+}
+
+static struct whole forecast(const struct executor *x, const struct model *m, const struct point *p)
+{
+	const struct step s = sweep_step(m, p);
+	double layers = (double)m->layers;
+
+	return (struct whole){
+		.sum_ns = x->ops->step_ns(x, &s),
+		.ns = p->ns,
+		.row = {layers, layers * (double)(s.prefill_tok + s.decode_seq)},
+	};
+}
+
+static int forecast_all(const struct profile *p, const struct points *points, const struct model *m,
+			int64_t tp, struct whole *wholes, size_t *n, struct err *e)
+{
+	const struct cost_want want = {.tp = tp, .pp = 1, .kv_bits = 16};
+	struct device d = p->device;
+	struct executor *x;
+
+	d.profile = p;
+	x = cost_predict_new(m, &d, &want, e);
+	if (!x)
+		return -1;
+	for (size_t i = 0; i < points->n; i++)
+		if (points->at[i].op == OP_STEP)
+			wholes[(*n)++] = forecast(x, m, &points->at[i]);
+	executor_free(x);
+	return 0;
+}
+
+/* Shares of the measured time are fitted, so that short steps count as much as long ones; of a fold
+ * those that are not in it, fold < 0: all. */
+static int fit_rest(const struct whole *wholes, size_t n, int fold, double *coef, double *error,
+		    struct err *e)
+{
+	double *rows = xcalloc(2 * n, sizeof(*rows)), *y = xcalloc(n, sizeof(*y));
+	size_t kept = 0;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct whole *w = &wholes[i];
+
+		if ((int)(i % FOLDS) == fold)
+			continue;
+		rows[2 * kept] = w->row[0] / w->ns;
+		rows[2 * kept + 1] = w->row[1] / w->ns;
+		y[kept++] = (w->ns - w->sum_ns) / w->ns;
+	}
+	rc = fit_linear(rows, y, kept, 2, coef, error, e);
+	free(rows);
+	free(y);
+	return rc;
+}
+
+static double p90(double *values, size_t n)
+{
+	gsl_sort(values, 1, n);
+	return gsl_stats_quantile_from_sorted_data(values, 1, n, 0.9);
+}
+
+static void describe_sums(struct rest *r, const struct whole *wholes, size_t n)
+{
+	double *share = xcalloc(n, sizeof(*share));
+
+	for (size_t i = 0; i < n; i++)
+		share[i] = wholes[i].sum_ns / wholes[i].ns - 1;
+	gsl_sort(share, 1, n);
+	r->sum_median = gsl_stats_median_from_sorted_data(share, 1, n);
+	for (size_t i = 0; i < n; i++)
+		share[i] = fabs(share[i]);
+	r->sum_p90 = p90(share, n);
+	free(share);
+}
+
+static int hold_out(struct rest *r, const struct whole *wholes, size_t n, struct err *e)
+{
+	double *size = xcalloc(n, sizeof(*size)), coef[2], error[2];
+	int rc = 0;
+
+	for (int fold = 0; fold < FOLDS && !rc; fold++) {
+		rc = fit_rest(wholes, n, fold, coef, error, e);
+		for (size_t i = (size_t)fold; i < n && !rc; i += FOLDS) {
+			const struct whole *w = &wholes[i];
+			double ns = w->sum_ns + coef[0] * w->row[0] + coef[1] * w->row[1];
+
+			size[i] = fabs(ns / w->ns - 1);
+		}
+	}
+	if (!rc) {
+		r->held_out.folds = FOLDS;
+		r->held_out.p90 = p90(size, n);
+		r->held_out.median = gsl_stats_median_from_sorted_data(size, 1, n);
+		r->held_out.max = size[n - 1];
+	}
+	free(size);
+	return rc;
+}
+
+static int set_rest(struct rest *r, const struct whole *wholes, size_t n, struct err *e)
+{
+	double coef[2], error[2];
+
+	describe_sums(r, wholes, n);
+	if (fit_rest(wholes, n, -1, coef, error, e) || hold_out(r, wholes, n, e))
+		return -1;
+	r->layer_ns = coef[0];
+	r->layer_tok_ns = coef[1];
+	r->layer_error = error[0];
+	r->layer_tok_error = error[1];
+	r->points = n;
+	return 0;
+}
+
+int sweep_rest(struct profile *p, const struct points *points, const struct model *m, int64_t tp,
+	       struct err *e)
+{
+	struct whole *wholes = xcalloc(points->n, sizeof(*wholes));
+	size_t n = 0;
+	int rc = forecast_all(p, points, m, tp, wholes, &n, e);
+
+	if (!rc && n > 0 && n < FEWEST)
+		rc = err_set(e, "%zu whole steps: at least %d are needed; raise --budget", n,
+			     FEWEST);
+	else if (!rc && n > 0)
+		rc = set_rest(&p->rest, wholes, n, e);
+	free(wholes);
+	return rc;
+}

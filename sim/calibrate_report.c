@@ -1,0 +1,68 @@
+/* calibrate_report.c: what is printed of a calibration. */
+#include "calibrate/form.h"
+#include "sim/calibrate_backend.h"
+#include <inttypes.h>
+
+static void print_fit(FILE *out, const struct fit *f)
+{
+	char shape[64] = "any";
+
+	if (f->shape.n && f->shape.k)
+		snprintf(shape, sizeof(shape), "%" PRId64 " x %" PRId64, f->shape.n, f->shape.k);
+	else if (f->shape.n)
+		snprintf(shape, sizeof(shape), "%" PRId64, f->shape.n);
+	fprintf(out, "| %-14s | %4d | %-14s | %6zu | %-12s | %7.2f %% | %7.2f %% | %7.2f %% |\n",
+		op_names[f->op], f->bits, shape, f->points, f->form->name, 100 * f->held_out.median,
+		100 * f->held_out.p90, 100 * f->held_out.max);
+}
+
+static void print_fits(FILE *out, const struct profile *p)
+{
+	fputs("| operation      | bits | shape          | points | form         |    median |"
+	      "       p90 |       max |\n"
+	      "|:---------------|-----:|:---------------|-------:|:-------------|----------:|"
+	      "----------:|----------:|\n",
+	      out);
+	for (size_t i = 0; i < p->n_fits; i++)
+		print_fit(out, &p->fit[i]);
+}
+
+static void print_rest(FILE *out, const struct rest *r)
+{
+	if (r->points == 0) {
+		fputs("\nNo whole steps were timed: the sum of the parts is not checked.\n", out);
+		return;
+	}
+	fprintf(out,
+		"\n%zu whole steps, measured; the sum of their parts is %+.2f %% off (median), "
+		"%.2f %% at p90.\n"
+		"With the rest, %.0f +- %.0f ns a layer and %.2f +- %.2f ns a layer and token, "
+		"held "
+		"out:\n%.2f %% off (median), %.2f %% at p90, %.2f %% at most.\n",
+		r->points, 100 * r->sum_median, 100 * r->sum_p90, r->layer_ns, r->layer_error,
+		r->layer_tok_ns, r->layer_tok_error, 100 * r->held_out.median,
+		100 * r->held_out.p90, 100 * r->held_out.max);
+}
+
+void calibrate_print_measured(FILE *out, const struct profile *p)
+{
+	fprintf(out, "Measured on %s. Errors are of times held out.\n\n", p->device.name);
+	print_fits(out, p);
+	print_rest(out, &p->rest);
+}
+
+void calibrate_print_left_out(FILE *out, const struct sweep_result *r)
+{
+	for (int i = 0; i < r->n_notes; i++)
+		fprintf(out, "omnibus calibrate: not timed: %s\n", r->note[i].text);
+	if (r->dear)
+		fprintf(out,
+			"omnibus calibrate: %zu of %zu points not timed, as each would take too "
+			"much of the budget\n",
+			r->dear, r->listed);
+	if (r->late)
+		fprintf(out,
+			"omnibus calibrate: %zu of %zu points not timed, as the budget was used; "
+			"a longer --budget times more\n",
+			r->late, r->listed);
+}

@@ -1,0 +1,328 @@
+/* `omnibus calibrate` on a backend: a formula, so that the profile can be held against it. */
+#include "sim/calibrate_backend.h"
+
+#include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "calibrate/sweep_profile.h"
+#include "tests/fake_backend.h"
+#include "tests/stored.h"
+
+static struct calibrate_options options_of(const char *output, const char *db)
+{
+	return (struct calibrate_options){.backend = "fake",
+					  .model = "tiny",
+					  .tp = 1,
+					  .budget_s = 50, /* all of 16 and 8 bits */
+					  .seed = 1,
+					  .db = db,
+					  .output = output,
+					  .date = "2026-01-02"};
+}
+
+static void fake_reset(double noise)
+{
+	fake = (struct fake){.noise = noise, .unknown = N_OPS};
+}
+
+/* With what is printed on stdout thrown away. */
+static int run_quietly(const struct backend_ops *ops, const struct calibrate_options *o,
+		       struct err *e)
+{
+	int saved, code;
+
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	assert_non_null(freopen("/dev/null", "w", stdout));
+	code = calibrate_on(ops, o, e);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	return code;
+}
+
+static void run_fine(const struct calibrate_options *o)
+{
+	struct err e = {.text = ""};
+	int code = run_quietly(&fake_backend, o, &e);
+
+	if (code)
+		fail_msg("exit code %d: %s", code, e.text);
+}
+
+static struct profile *load(const char *path)
+{
+	struct err e;
+	struct profile *p = profile_load(path, &e);
+
+	if (!p)
+		fail_msg("%s", e.text);
+	return p;
+}
+
+static bool there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* --- what comes out is the formula --------------------------------------------------------------
+ */
+
+static void check_op(const struct profile *p, struct point at, double tolerance)
+{
+	enum profile_where where;
+	double ns;
+
+	at.bits = at.bits ? at.bits : 16;
+	ns = profile_ns(p, &at, &where);
+	if (where != PROFILE_INSIDE || fabs(ns / fake_ns(&at) - 1) > tolerance)
+		fail_msg("%s, m %lld, new %lld, ctx %lld, %d bits: %g ns, not %g (where: %d)",
+			 op_names[at.op], (long long)at.m, (long long)at.new_tok,
+			 (long long)at.decode_ctx, at.bits, ns, fake_ns(&at), where);
+}
+
+/* At sizes between those that were timed. */
+static void test_the_profile_is_the_formula(void **state)
+{
+	const char *path = testing_path("formula.json");
+	struct calibrate_options o = options_of(path, NULL);
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.02);
+	run_fine(&o);
+	p = load(path);
+	for (int64_t m = 1; m <= 2048; m = 1 + m * 3 / 2) {
+		check_op(p, (struct point){.op = OP_GEMM, .m = m, .n = 1536, .k = 256}, 0.08);
+		check_op(p, (struct point){.op = OP_NORM, .m = m, .n = 256}, 0.08);
+	}
+	for (int bits = 16; bits >= 8; bits -= 8)
+		for (int64_t seq = 1; seq <= 128; seq *= 3) {
+			struct point at = {.bits = bits,
+					   .heads = 4,
+					   .kv_heads = 2,
+					   .head_dim = 64,
+					   .decode_seq = seq,
+					   .decode_ctx = seq * 300};
+
+			at.op = OP_DECODE;
+			check_op(p, at, 0.08);
+			at.decode_seq = at.decode_ctx = 0;
+			at.op = OP_PREFILL;
+			at.prefill_seq = 1;
+			at.new_tok = 5 * seq;
+			at.prior_tok = 100;
+			check_op(p, at, 0.1);
+		}
+	assert_string_equal(p->device.name, "a device of a formula");
+	assert_string_equal(p->date, "2026-01-02");
+	assert_string_equal(p->clocks, "1 GHz");
+	assert_near(p->device.peak_bytes_s, 25e9, 0);
+	assert_near(p->device.pcie_bytes_s, 10e9, 1e9);
+	profile_free(p);
+}
+
+static void test_a_device_of_another_name(void **state)
+{
+	const char *path = testing_path("named.json");
+	struct calibrate_options o = options_of(path, NULL);
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.01);
+	o.device = "mine";
+	run_fine(&o);
+	p = load(path);
+	assert_string_equal(p->device.name, "mine");
+	assert_near(p->device.peak_flops, 120e9, 0);
+	profile_free(p);
+	o.device = "h100"; /* whose data sheet is known */
+	run_fine(&o);
+	p = load(path);
+	assert_string_equal(p->device.name, "h100");
+	assert_near(p->device.peak_flops, 989e12, 0);
+	profile_free(p);
+}
+
+static void test_bits_that_the_backend_has_not(void **state)
+{
+	const char *path = testing_path("bits.json");
+	struct calibrate_options o = options_of(path, NULL);
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.01);
+	fake.cannot_bits = 8;
+	o.budget_s = 1e6; /* of 4 and 2 bits too */
+	run_fine(&o);
+	p = load(path);
+	assert_true(profile_has(p, OP_DECODE, 16) && profile_has(p, OP_DECODE, 4));
+	assert_false(profile_has(p, OP_DECODE, 8));
+	profile_free(p);
+	assert_i64(fake.opened, 3);
+	assert_i64(fake.closed, 3);
+}
+
+/* --- what is stored -----------------------------------------------------------------------------
+ */
+
+static void test_points_and_fits_are_stored(void **state)
+{
+	const char *path = testing_path("stored.json"), *db = testing_path("stored.db");
+	struct calibrate_options o = options_of(path, db);
+	char want[100];
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.02);
+	run_fine(&o);
+	p = load(path);
+	assert_query(db, "SELECT status, backend, device, model, tp, seed FROM calibration",
+		     "complete|fake|a device of a formula|tiny|1|1");
+	assert_query(db, "SELECT min(repeats) >= 5, min(min_ns <= ns AND ns <= max_ns) FROM point",
+		     "1|1");
+	assert_query(db, "SELECT count(DISTINCT op) FROM point", "13");
+	snprintf(want, sizeof(want), "%zu", p->n_fits);
+	assert_query(db, "SELECT count(*) FROM fit", want);
+	assert_query(
+		db,
+		"SELECT count(*) FROM fit WHERE n = 0 AND points != (SELECT count(*) FROM point "
+		"WHERE point.op = fit.op AND point.bits = fit.bits)",
+		"0");
+	profile_free(p);
+}
+
+/* As a process of its own, since a signal comes. */
+static int run_in_child(const struct calibrate_options *o, const char *sentence)
+{
+	pid_t child = fork();
+	struct err e = {.text = ""};
+	int status;
+
+	if (child == 0) {
+		int code = calibrate_on(&fake_backend, o, &e);
+
+		if (!strstr(e.text, sentence))
+			fprintf(stderr, "not '%s': %s\n", sentence, e.text);
+		_exit(strstr(e.text, sentence) ? code : 99);
+	}
+	assert_i64(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_a_signal_leaves_the_points_and_no_profile(void **state)
+{
+	const char *path = testing_path("signal.json"), *db = testing_path("signal.db");
+	struct calibrate_options o = options_of(path, db);
+
+	(void)state;
+	fake_reset(0.01);
+	fake.raises_after = 1500;
+	assert_i64(run_in_child(&o, "interrupted: no profile is written; calibration 1 in"), 1);
+	assert_false(there(path));
+	assert_i64(testing_count_files(path), 0);
+	assert_query(db, "SELECT status, profile IS NULL FROM calibration", "interrupted|1");
+	assert_query(db, "SELECT count(*) > 300, count(DISTINCT op), max(repeats) < 5 FROM point",
+		     "1|13|1");
+	o.db = NULL;
+	assert_i64(run_in_child(&o, "with --db FILE they are kept"), 1);
+}
+
+static void test_a_failure_is_told_and_stored(void **state)
+{
+	const char *path = testing_path("fails.json"), *db = testing_path("fails.db");
+	struct calibrate_options o = options_of(path, db);
+	struct err e;
+
+	(void)state;
+	fake_reset(0.01);
+	fake.fails_after = 3000;
+	assert_i64(run_quietly(&fake_backend, &o, &e), EXIT_FAILED);
+	assert_non_null(strstr(e.text, "the formula is out of order"));
+	assert_false(there(path));
+	assert_query(db, "SELECT status FROM calibration", "failed");
+	assert_query(db, "SELECT count(*) > 100 FROM point", "1");
+	assert_i64(fake.opened, fake.closed);
+}
+
+/* --- profiles that are refused ------------------------------------------------------------------
+ */
+
+static void refuse(struct calibrate_options *o, const char *sentence)
+{
+	struct err e = {.text = ""};
+
+	assert_i64(run_quietly(&fake_backend, o, &e), EXIT_FAILED);
+	if (!strstr(e.text, sentence))
+		fail_msg("not '%s': %s", sentence, e.text);
+	assert_false(there(o->output));
+}
+
+static void test_times_that_no_device_has(void **state)
+{
+	struct calibrate_options o = options_of(testing_path("fast.json"), NULL);
+
+	(void)state;
+	fake_reset(0.01);
+	fake.faster = 100;
+	refuse(&o, "what it reads takes");
+	fake_reset(0.01);
+	fake.faster = 100;
+	fake.seen = true; /* then it may be so fast */
+	run_fine(&o);
+}
+
+static void test_a_budget_that_is_too_small(void **state)
+{
+	struct calibrate_options o = options_of(testing_path("few.json"), NULL);
+
+	(void)state;
+	fake_reset(0.01);
+	o.budget_s = 1e-3;
+	refuse(&o, "");
+	o.budget_s = 1e-9;
+	refuse(&o, "not one point of prefill was timed");
+}
+
+static void test_what_can_be_refused_is_refused_before(void **state)
+{
+	struct calibrate_options o = options_of(testing_path("none/a.json"), NULL);
+	struct err e;
+
+	(void)state;
+	fake_reset(0.01);
+	refuse(&o, "cannot write");
+	o = options_of(testing_path("a.json"), testing_path("none/a.db"));
+	refuse(&o, "none/a.db");
+	o = options_of(testing_path("a.json"), NULL);
+	o.model = "tinny";
+	assert_i64(run_quietly(&fake_backend, &o, &e), EXIT_USAGE);
+	o.model = "tiny";
+	o.tp = 3;
+	assert_i64(run_quietly(&fake_backend, &o, &e), EXIT_USAGE);
+	o.tp = 1;
+	o.device = "none/device.json";
+	refuse(&o, "none/device.json");
+	assert_i64(fake.opened, 0);
+}
+
+/* --- the program --------------------------------------------------------------------------------
+ */
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_profile_is_the_formula),
+		cmocka_unit_test(test_a_device_of_another_name),
+		cmocka_unit_test(test_bits_that_the_backend_has_not),
+		cmocka_unit_test(test_points_and_fits_are_stored),
+		cmocka_unit_test(test_a_signal_leaves_the_points_and_no_profile),
+		cmocka_unit_test(test_a_failure_is_told_and_stored),
+		cmocka_unit_test(test_times_that_no_device_has),
+		cmocka_unit_test(test_a_budget_that_is_too_small),
+		cmocka_unit_test(test_what_can_be_refused_is_refused_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
