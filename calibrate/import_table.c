@@ -2,9 +2,11 @@
 #include "sim/options.h"
 #include "traces/input.h"
 #include <csv.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COLUMNS_MAX = 32, CELL_MAX = 128 };
 
@@ -85,11 +87,14 @@ static int next_line(struct table *t, struct cells *c, char **line)
 
 struct table *table_open(const char *path, struct err *e)
 {
-	struct input *in = input_open(path, e);
+	struct input *in = access(path, R_OK) == 0 ? input_open(path, e) : NULL;
 	char *line;
 
-	if (!in)
+	if (!in) {
+		if (access(path, R_OK) != 0)
+			err_set(e, "cannot read the table %.700s: %s", path, strerror(errno));
 		return NULL;
+	}
 	struct table *t = xcalloc(1, sizeof(*t));
 	t->in = in;
 	t->e = e;

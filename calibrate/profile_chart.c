@@ -59,7 +59,7 @@ static void chart_decode(struct chart *c, const struct profile *p, const struct 
 	for (int64_t batch = 1; batch <= BATCH_MAX; batch *= 8) {
 		struct chart_line *l = add_line(c);
 
-		snprintf(l->name, sizeof(l->name), "%lld sequences", (long long)batch);
+		snprintf(l->name, sizeof(l->name), "batch %lld", (long long)batch);
 		for (int64_t context = CONTEXT_MIN; context <= CONTEXT_MAX; context *= 2) {
 			const struct point at = {.op = OP_DECODE,
 						 .bits = 16,
@@ -76,9 +76,10 @@ static void chart_decode(struct chart *c, const struct profile *p, const struct 
 	}
 }
 
+/* Coefficients that were published without a range count as measured anywhere. */
 static bool within(const struct range *r, double x)
 {
-	return r->max > 0 && x >= r->min && x <= r->max;
+	return !(r->max > 0) || (x >= r->min && x <= r->max);
 }
 
 static void chart_steps(struct chart *c, const struct profile *p)

@@ -15,6 +15,8 @@ static const struct command {
 	{"plot", "draw runs of a results database: latency, distributions, time, memory", cmd_plot},
 	{"timeline", "write the steps of a run as a trace for Perfetto or chrome://tracing",
 	 cmd_timeline},
+	{"calibrate", "time kernels, or read tables of their times, into a profile of a device",
+	 cmd_calibrate},
 	{"capacity", "print the memory budget: KV blocks, tokens, users", cmd_capacity},
 	{"validate", "hold forecasts against what was measured, and print how far they are off",
 	 cmd_validate},

@@ -65,6 +65,7 @@ int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_capacity(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_list(int argc, char **argv);

@@ -1,0 +1,213 @@
+/* `omnibus calibrate` --import and --show, as a user calls them. */
+#include "calibrate/profile_fit.h"
+#include "testing.h"
+#include <string.h>
+
+/* The least of an own table: 20 ms + 100 us a token + 5 ns its square; 8 ms + 500 ns of context +
+ * 30 us a sequence. */
+static const char *steps_table(void)
+{
+	char *text = xcalloc(1, 1 << 16);
+	size_t at = 0;
+
+	at += (size_t)sprintf(text, "phase,batch,prompt_tokens,context_tokens,seconds\n");
+	for (int n = 1; n <= 8; n *= 2)
+		for (int tok = 64; tok <= 4096; tok *= 2)
+			at += (size_t)sprintf(text + at, "prefill,%d,%d,0,%.9f\n", n, n * tok,
+					      20e-3 + 100e-6 * n * tok + 5e-9 * n * tok * tok);
+	for (int b = 1; b <= 64; b *= 2)
+		for (int len = 64; len <= 4096; len *= 2)
+			at += (size_t)sprintf(text + at, "decode,%d,0,%d,%.9f\n", b, b * len,
+					      8e-3 + 500e-9 * b * len + 30e-6 * b);
+	sprintf(text + at, "prefill,1,64,512,0.03\n");
+	const char *path = testing_file("steps.csv", text);
+	free(text);
+	return path;
+}
+
+static void has(const struct run_output *o, const char *part)
+{
+	if (!strstr(o->out, part))
+		fail_msg("no '%s' in:\n%s%s", part, o->out, o->err);
+}
+
+static void test_own_table_becomes_a_device(void **state)
+{
+	const char *table = steps_table(), *profile = testing_path("mine.json");
+	struct run_output o;
+	struct profile *p;
+	struct err e;
+
+	(void)state;
+	o = testing_run("calibrate --import %s --device h100 -m opt-13b --tp 2 -o %s --date "
+			"2026-01-31 --source 'my own' --server mine",
+			table, profile);
+	assert_exit(o, 0);
+	assert_string_equal(o.err, "");
+	has(&o, "mine: my own, measured by others, fitted 2026-01-31");
+	has(&o, "| whole-steps     |      78 |      77 |");
+	has(&o, "steps.csv: 1 rows left out: prompts after cached tokens");
+	has(&o, "| opt-13b       |  2 | prefill ");
+	testing_run_free(&o);
+	p = profile_load(profile, &e);
+	assert_non_null(p);
+	const struct whole_steps *s = profile_steps(p, "opt-13b", 2);
+	assert_non_null(s);
+	assert_near(s->prefill_ns[1] / 100e3, 1, 1e-4);
+	assert_near(s->large_ns[1] / 500, 1, 1e-3);
+	assert_near(s->large_ns[2] / 30e3, 1, 1e-3);
+	assert_string_equal(p->device.name, "mine");
+	assert_string_equal(p->server, "mine");
+	profile_free(p);
+	o = testing_run("capacity -m opt-13b -d %s", profile);
+	assert_exit(o, 0);
+	has(&o, "| mine ");
+	testing_run_free(&o);
+}
+
+static void test_show(void **state)
+{
+	const char *table = steps_table(), *profile = testing_path("mine.json");
+	struct run_output o;
+
+	(void)state;
+	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o %s", table, profile);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	o = testing_run("calibrate --show %s", profile);
+	assert_exit(o, 0);
+	has(&o, "device     mine\n           NVIDIA H100 SXM5 80 GB\n");
+	has(&o, "source     steps.csv\n");
+	has(&o, "roofline, as no kernels were measured: every other model");
+	has(&o, "whole decode step by sequences of 1024 tokens, predicted");
+	has(&o, "a: opt-13b, tp 1");
+	testing_run_free(&o);
+}
+
+/* To the standard output goes the profile and nothing else. */
+static void test_to_standard_output(void **state)
+{
+	struct run_output o;
+	struct profile *p;
+	struct err e;
+
+	(void)state;
+	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o -", steps_table());
+	assert_exit(o, 0);
+	p = profile_parse(o.out, strlen(o.out), "stdout", &e);
+	assert_non_null(p);
+	assert_string_equal(p->device.name, "h100");
+	profile_free(p);
+	testing_run_free(&o);
+}
+
+static void test_usage(void **state)
+{
+	static const struct {
+		const char *args, *part;
+		int code;
+	} cases[] = {
+		{"", "one of these is missing", 2},
+		{"--import a.csv --show h200", "one of these is for a call", 2},
+		{"--import a.csv -o p.json", "--device NAME is missing", 2},
+		{"--import a.csv --device h100", "-o PROFILE is missing", 2},
+		{"--import a.csv --device h100 -o p.json --budget 5", "--budget is for --backend",
+		 2},
+		{"--import a.csv --device h100 -o p.json --plot a.svg", "--plot is for --show", 2},
+		{"--show h200 --date 2026-01-31", "--date is for --backend and --import", 2},
+		{"--show h300", "unknown profile 'h300'", 2},
+		{"--show ./none.json", "cannot read the profile config ./none.json", 1},
+		{"--check", "one of these is missing", 2},
+		{"--import a.csv --device h300 -o p.json", "unknown device 'h300'", 2},
+		{"--import ./none.csv --device h100 -o p.json", "none.csv", 1},
+		{"--import a.csv --device h100 -o p.json --date 2026-02-30", "is not a day", 2},
+		{"--import a.csv --device h100 -o p.json --date tomorrow", "is not a day", 2},
+		{"--import a.csv --device h100 -o p.json --scope all",
+		 "must be sequence or unified", 2},
+		{"--import a.csv --device h100 -o p.json --source ''", "--source has 0 bytes", 2},
+		{"--import a.csv --device h100 -o p.json -m no-model", "unknown model", 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run_output o = testing_run("calibrate %s", cases[i].args);
+
+		assert_exit(o, cases[i].code);
+		if (!strstr(o.err, cases[i].part))
+			fail_msg("%s: no '%s' in: %s", cases[i].args, cases[i].part, o.err);
+		assert_string_equal(o.out, "");
+		testing_run_free(&o);
+	}
+}
+
+/* Nothing is written, and nothing was there before stays out. */
+static void test_refused_leaves_no_profile(void **state)
+{
+	const char *bad =
+		testing_file("bad.csv", "gemm_dtype,m,n,k,latency_ms\nbfloat16,1,2,3,0\n");
+	const char *few = testing_file("few.csv", "gemm_dtype,m,n,k,latency_ms\n"
+						  "bfloat16,1,1024,1024,0.005\n"
+						  "bfloat16,2,2048,1024,0.006\n");
+	const char *profile = testing_path("none.json");
+	struct run_output o;
+
+	(void)state;
+	o = testing_run("calibrate --import %s --device h100 -o %s", bad, profile);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "bad.csv:2: latency_ms is 0"));
+	testing_run_free(&o);
+	o = testing_run("calibrate --import %s --device h100 -o %s", few, profile);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "gemm"));
+	testing_run_free(&o);
+	/* nor over what is read */
+	o = testing_run("calibrate --import %s --device h100 -o %s", few, few);
+	assert_exit(o, 2);
+	testing_run_free(&o);
+	assert_i64(testing_count_files(profile), 0);
+}
+
+/* Faster than the device can be. */
+static void test_impossible_times(void **state)
+{
+	char *text = xcalloc(1, 1 << 16);
+	size_t at = (size_t)sprintf(text, "gemm_dtype,m,n,k,latency_ms\n");
+	struct run_output o;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		for (int j = 0; j < 5; j++) {
+			for (int m = 1; m <= 4096; m *= 2) {
+				double n = 1024 << i, k = 1024 << j;
+				double read = 2 * (n * k + m * k + m * n) / 3e12;
+				double work = 2 * n * k * m / 1500e12;
+
+				at += (size_t)sprintf(text + at, "bfloat16,%d,%.0f,%.0f,%.9f\n", m,
+						      n, k,
+						      1e-3 + 1e3 * (read > work ? read : work));
+			}
+		}
+	}
+	const char *table = testing_file("fast.csv", text);
+
+	o = testing_run("calibrate --import %s --device h100 -o %s", table, testing_path("p.json"));
+	assert_exit(o, 1);
+	if (!strstr(o.err, "h100 takes"))
+		fail_msg("%s", o.err);
+	testing_run_free(&o);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_table_becomes_a_device),
+		cmocka_unit_test(test_show),
+		cmocka_unit_test(test_to_standard_output),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_refused_leaves_no_profile),
+		cmocka_unit_test(test_impossible_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
