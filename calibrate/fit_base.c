@@ -2,6 +2,7 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_rng.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
  * factor of two is not determined, however exact the points are.
  */
 static const double pull = 1e-3, undetermined = 0.7, least_spread = 0.01;
+
+/* A handful of coefficients needs no more points: of more, so many at random are looked at. */
+enum { ENOUGH = 4000 };
 
 struct problem {
 	const struct form *form;
@@ -151,22 +155,40 @@ static int look(struct fit *f, struct problem *q, bool warm, struct err *e)
 	return rc;
 }
 
+static struct points enough(const struct points *p)
+{
+	struct points some = {.n = 0};
+	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->n <= ENOUGH || gsl_rng_uniform_int(rng, p->n) < ENOUGH)
+			points_add(&some, &p->at[i]);
+	gsl_rng_free(rng);
+	return some;
+}
+
 int fit_base(struct fit *f, const struct points *p, const double *warm, struct err *e)
 {
-	struct problem q = {.form = f->form, .points = p};
+	struct points some = enough(p);
+	struct problem q = {.form = f->form, .points = &some};
 	double start[FIT_COEFS];
 	char subject[64];
+	int rc;
 
 	gsl_set_error_handler_off();
 	for (; f->form->coefs[q.n_coefs]; q.n_coefs++)
 		f->coef[q.n_coefs].name = f->form->coefs[q.n_coefs];
 	f->n_coefs = (int)q.n_coefs;
-	if (p->n < q.n_coefs + 2)
-		return err_set(e, "%s: %zu points are too few for %s, which takes %zu or more",
-			       fit_subject(&p->at[0], subject), p->n, f->form->text, q.n_coefs + 2);
-	if (!warm)
-		f->form->guess(start, p);
-	for (size_t j = 0; j < q.n_coefs; j++)
-		q.start[j] = log(warm ? warm[j] : start[j]);
-	return look(f, &q, warm, e);
+	if (p->n < q.n_coefs + 2) {
+		rc = err_set(e, "%s: %zu points are too few for %s, which takes %zu or more",
+			     fit_subject(&p->at[0], subject), p->n, f->form->text, q.n_coefs + 2);
+	} else {
+		if (!warm)
+			f->form->guess(start, &some);
+		for (size_t j = 0; j < q.n_coefs; j++)
+			q.start[j] = log(warm ? warm[j] : start[j]);
+		rc = look(f, &q, warm, e);
+	}
+	points_release(&some);
+	return rc;
 }

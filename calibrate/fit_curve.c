@@ -54,36 +54,39 @@ static int piece(const double *size, int n, double x, double *share)
 	return i;
 }
 
-/* Knots are places in the sweep: the ends, then again and again where the curve is farthest off. */
-static int choose(const struct sweep *s, size_t *knot, int most)
+/* The place in the sweep where a curve through these knots is farthest off; 0: it is near. */
+static size_t farthest(const struct sweep *s, const double *size, const double *ns, int n)
 {
+	double worst = near_enough, share;
+	size_t where = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		int k = piece(size, n, s->size[i], &share);
+		double off = fabs((ns[k] + share * (ns[k + 1] - ns[k])) / s->ns[i] - 1);
+		if (off > worst) {
+			worst = off;
+			where = i;
+		}
+	}
+	return where;
+}
+
+/* Knots at places in the sweep: the ends, then again and again where the curve is farthest off. */
+static int choose(const struct sweep *s, double *size, double *ns, int most)
+{
+	const size_t last = s->n - 1;
 	int n = 2;
 
-	knot[0] = 0;
-	knot[1] = s->n - 1;
-	while (n < most) {
-		double worst = near_enough;
-		size_t where = 0;
-		int after = 0;
-		for (int k = 0; k + 1 < n; k++)
-			for (size_t i = knot[k] + 1; i < knot[k + 1]; i++) {
-				double share = (s->size[i] - s->size[knot[k]]) /
-					       (s->size[knot[k + 1]] - s->size[knot[k]]);
-				double ns = s->ns[knot[k]] +
-					    share * (s->ns[knot[k + 1]] - s->ns[knot[k]]);
-				double off = fabs(ns / s->ns[i] - 1);
-				if (off > worst) {
-					worst = off;
-					where = i;
-					after = k;
-				}
-			}
-		if (!where)
-			break;
-		memmove(&knot[after + 2], &knot[after + 1],
-			(size_t)(n - after - 1) * sizeof(*knot));
-		knot[after + 1] = where;
-		n++;
+	size[0] = s->size[0], size[1] = s->size[last];
+	ns[0] = s->ns[0], ns[1] = s->ns[last];
+	for (size_t where; n < most && (where = farthest(s, size, ns, n)); n++) {
+		int at = n;
+		for (; at > 1 && size[at - 1] > s->size[where]; at--) {
+			size[at] = size[at - 1];
+			ns[at] = ns[at - 1];
+		}
+		size[at] = s->size[where];
+		ns[at] = s->ns[where];
 	}
 	return n;
 }
@@ -122,27 +125,23 @@ static const char *other_size(const struct form *f, const struct points *p)
 
 static void draw(struct fit *f, const struct sweep *s)
 {
-	size_t knot[FIT_KNOTS] = {0};
-	double size[FIT_KNOTS], ns[FIT_KNOTS], base[FIT_KNOTS] = {0}, seen[FIT_KNOTS];
+	double size[FIT_KNOTS] = {0}, ns[FIT_KNOTS], none[FIT_KNOTS] = {0}, seen[FIT_KNOTS];
 	struct axis *a = &f->grid.axis[0];
 
 	f->n_coefs = 0;
 	grid_release(&f->grid);
 	f->grid.n_axes = 1;
 	a->name = f->form->axes[0];
-	a->n = choose(s, knot, f->form->knots[0]);
-	for (int k = 0; k < a->n; k++) {
-		size[k] = s->size[knot[k]];
-		ns[k] = s->ns[knot[k]];
-		a->knot[k] = log2(size[k]);
-		seen[k] = 1;
-	}
+	a->n = choose(s, size, ns, f->form->knots[0]);
 	settle(s, size, ns, a->n);
 	f->grid.n = (size_t)a->n;
 	f->grid.value = xmalloc(f->grid.n * sizeof(*f->grid.value));
-	for (int k = 0; k < a->n; k++)
+	for (int k = 0; k < a->n; k++) {
+		a->knot[k] = log2(size[k]);
 		f->grid.value[k] = log(ns[k]);
-	grid_rise(&f->grid, base, seen);
+		seen[k] = 1;
+	}
+	grid_rise(&f->grid, (double *const[]){none}, seen);
 }
 
 int fit_curve(struct fit *f, const struct points *p, struct err *e)
@@ -170,7 +169,7 @@ int fit_curve(struct fit *f, const struct points *p, struct err *e)
 double fit_curve_ns(const struct fit *f, const struct point *at)
 {
 	const struct axis *a = &f->grid.axis[0];
-	double size[FIT_KNOTS], share;
+	double size[FIT_KNOTS] = {0}, share;
 
 	for (int k = 0; k < a->n; k++)
 		size[k] = exp2(a->knot[k]);

@@ -56,7 +56,7 @@ static uint64_t group(const struct point *at)
 
 /* clang-format off */
 #define SIZES                                                                                      \
-	.op = OP_GEMM, .axes = {"m", "n", "k"}, .knots = {12, 6, 6}, .ranges = {"m", "n", "k"},    \
+	.op = OP_GEMM, .axes = {"m", "n", "k"}, .knots = {20, 6, 6}, .ranges = {"m", "n", "k"},    \
 	.group = group
 /* clang-format on */
 

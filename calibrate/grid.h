@@ -36,9 +36,12 @@ double grid_at(const struct grid *g, const struct point *at);
 /* Values that follow y[i] at the points; `seen`, one a knot, is the weight of points near it. */
 void grid_fit(struct grid *g, const struct points *p, const double *y, double *seen);
 
-/* Moves values as little as makes base + value rise along every axis; weights as from grid_fit().
+/*
+ * Moves values as little as makes formula and correction together rise everywhere. rise[a][i] is
+ * what the logarithm of the formula rises from the knot before i along axis a to i, counted at
+ * the flattest place between the two; `seen` as from grid_fit().
  */
-void grid_rise(struct grid *g, const double *base, const double *seen);
+void grid_rise(struct grid *g, double *const *rise, const double *seen);
 
 /* How far apart neighbours along an axis are in grid.value. */
 size_t grid_stride(const struct grid *g, int axis);

@@ -5,7 +5,7 @@
 
 /* What a second difference and a value cost, against the points that a knot has on average. */
 static const double smooth = 1e-2, ridge = 1e-3;
-enum { ROUNDS = 4 };
+enum { ROUNDS = 3 };
 
 /* Lower half of a symmetric band: element (i + k, i) is at (i, k). */
 static void add(gsl_matrix *band, size_t i, size_t j, double v)

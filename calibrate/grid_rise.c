@@ -29,52 +29,51 @@ static bool pool(double *v, const double *w, int n)
 	return true;
 }
 
-static bool pool_axis(struct grid *g, int axis, const double *seen)
+/* How far along its axis a knot is, 0 for the first. */
+static int place(const struct grid *g, int axis, size_t i)
+{
+	return (int)(i / grid_stride(g, axis) % (size_t)g->axis[axis].n);
+}
+
+/* Along each line of knots, with what the formula rises by itself added, and taken off after. */
+static bool pool_axis(struct grid *g, int axis, const double *rise, const double *seen)
 {
 	size_t stride = grid_stride(g, axis);
 	int n = g->axis[axis].n;
 	bool moved = false;
 
 	for (size_t first = 0; first < g->n; first++) {
-		if (first / stride % (size_t)n)
+		if (place(g, axis, first))
 			continue;
-		double v[FIT_KNOTS], w[FIT_KNOTS];
+		double v[FIT_KNOTS], w[FIT_KNOTS], risen[FIT_KNOTS] = {0};
 		for (int i = 0; i < n; i++) {
-			v[i] = g->value[first + (size_t)i * stride];
-			w[i] = seen[first + (size_t)i * stride];
+			size_t at = first + (size_t)i * stride;
+			risen[i] = i ? risen[i - 1] + rise[at] : 0;
+			v[i] = g->value[at] + risen[i];
+			w[i] = seen[at];
 		}
 		if (!pool(v, w, n))
 			continue;
 		moved = true;
 		for (int i = 0; i < n; i++)
-			g->value[first + (size_t)i * stride] = v[i];
+			g->value[first + (size_t)i * stride] = v[i] - risen[i];
 	}
 	return moved;
 }
 
-/* Exactly, whatever the sweeps left. */
-static void raise_axis(struct grid *g, int axis)
-{
-	size_t stride = grid_stride(g, axis);
-
-	for (size_t i = 0; i < g->n; i++)
-		if (i / stride % (size_t)g->axis[axis].n)
-			g->value[i] = fmax(g->value[i], g->value[i - stride]);
-}
-
-void grid_rise(struct grid *g, const double *base, const double *seen)
+void grid_rise(struct grid *g, double *const *rise, const double *seen)
 {
 	bool moved = true;
 
-	for (size_t i = 0; i < g->n; i++)
-		g->value[i] += base[i];
 	for (int sweep = 0; moved && sweep < SWEEPS; sweep++) {
 		moved = false;
 		for (int a = 0; a < g->n_axes; a++)
-			moved |= pool_axis(g, a, seen);
+			moved |= pool_axis(g, a, rise[a], seen);
 	}
-	for (int a = 0; a < g->n_axes; a++)
-		raise_axis(g, a);
+	/* exactly, whatever the sweeps left: neighbours below come before */
 	for (size_t i = 0; i < g->n; i++)
-		g->value[i] -= base[i];
+		for (int a = 0; a < g->n_axes; a++)
+			if (place(g, a, i))
+				g->value[i] = fmax(g->value[i],
+						   g->value[i - grid_stride(g, a)] - rise[a][i]);
 }
