@@ -1,6 +1,7 @@
 /* engine.c: time. Takes events off the agenda until there are none, or the horizon is reached. */
 #include "sim/incoming.h"
 #include "sim/outcome.h"
+#include "sim/real.h"
 #include "sim/rng.h"
 #include "sim/run.h"
 #include "sim/samples.h"
@@ -244,29 +245,6 @@ static void instance_done(void *arg, struct job *j, int64_t t_ns)
 
 /* Instances */
 
-/* The executor runs the step, or says what it costs. Where it fails the simulation ends here. */
-static double take(void *arg, struct instance *in, const struct step *step, int64_t now_ns)
-{
-	struct sim *s = arg;
-	const struct executor *x = in->executor;
-
-	(void)now_ns;
-	if (s->failed)
-		return 0;
-	struct step_taken t = {.step = step, .ns = x->ops->step_ns(x, step)};
-
-	if (!(t.ns >= 0)) {
-		CHECK(x->failure, "executor %s fails and does not say why", x->ops->name);
-		*s->err = *x->failure;
-		s->failed = true;
-		return 0;
-	}
-	t.outside = x->ops->outside && x->ops->outside(x, step);
-	in->stats.outside = in->stats.outside || t.outside;
-	s->failed = s->c->taken && s->c->taken(s->c->taken_arg, &t, s->err) < 0;
-	return t.ns;
-}
-
 static void audit(struct sim *s, const struct instance *in)
 {
 	if (s->c->audit)
@@ -400,10 +378,10 @@ static void loop(struct sim *s)
 		handle(s, kind, index);
 		while (s->plan_now >= 0)
 			plan_or_wait(s);
-		if (++s->counts.events % PROGRESS_EVENTS == 0 && s->c->progress)
-			s->c->progress(s->c->progress_arg, s->now_ns,
-				       s->metrics.completed + s->metrics.rejected +
-					       s->metrics.aborted);
+		if (++s->counts.events % PROGRESS_EVENTS == 0)
+			real_progress(s);
+		if (s->c->wall)
+			real_wait(s, horizon_ns);
 	}
 	s->cut_off = agenda_time(&s->agenda) != INT64_MAX;
 	if (s->cut_off)
@@ -439,7 +417,7 @@ static void unfinished(struct sim *s)
 static void start(struct sim *s)
 {
 	s->shape = s->c->choice->disaggregated ? &shape_disaggregated : &shape_single;
-	s->instance_ops = (struct instance_ops){.done = instance_done, .take = take, .arg = s};
+	s->instance_ops = (struct instance_ops){.done = instance_done, .take = real_take, .arg = s};
 	router_init(&s->router, s->c->router, s->c->seed);
 	metrics_init(&s->metrics, &s->c->slo, s->c->keep_all);
 	s->shape->init(s);
@@ -448,6 +426,7 @@ static void start(struct sim *s)
 	samples_init(s);
 	steps_init(s);
 	incoming_start(s);
+	real_start(s);
 }
 
 static void stop(struct sim *s)

@@ -55,6 +55,7 @@ struct sim {
 	struct metrics metrics;
 	struct sim_counts counts;
 	int64_t now_ns;
+	int64_t wall_zero_ns; /* of c->wall, when it started */
 	int64_t plan_now; /* slot of a batch that plans now unless something else comes first; -1 */
 	/* The last time at which instances planned, and how far down their order: see sim_sync().
 	 */

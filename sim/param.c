@@ -213,3 +213,27 @@ void param_print(const struct param *table, const void *values, char *buf, size_
 		used += (size_t)n;
 	}
 }
+
+static const struct param *param_find(const struct param *table, const char *name,
+				      enum param_kind kind)
+{
+	for (const struct param *p = table; p && p->name; p++)
+		if (p->kind == kind && !strcmp(p->name, name))
+			return p;
+	return NULL;
+}
+
+int64_t param_int(const struct param *table, const void *values, const char *name, int64_t none)
+{
+	const struct param *p = param_find(table, name, PARAM_INT);
+
+	return p ? *(const int64_t *)const_field(p, values) : none;
+}
+
+bool param_chooses(const struct param *table, const void *values, const char *name,
+		   const char *choice)
+{
+	const struct param *p = param_find(table, name, PARAM_CHOICE);
+
+	return p && !strcmp(p->choices[*(const int64_t *)const_field(p, values)], choice);
+}

@@ -50,6 +50,12 @@ int param_parse(const struct param_set *sets, size_t n, const char *owner, const
 /* Is `name` among the items of "k=v,k=v" (NULL: of none)? */
 bool param_is_given(const char *text, const char *name);
 
+/* An INT by its name; `none` where the table (NULL: of nothing) has no such one. */
+int64_t param_int(const struct param *table, const void *values, const char *name, int64_t none);
+/* Whether there is a CHOICE of that name, and it stands at `choice`. */
+bool param_chooses(const struct param *table, const void *values, const char *name,
+		   const char *choice);
+
 /*
  * Appends "k=v,k=v" of the whole table, canonical, to the string in buf, after a comma unless that
  * is empty or ends in a colon (always NUL-terminated, CHECKs the size).

@@ -101,7 +101,10 @@ static void end_steps(struct instance *in, int64_t to)
 /* What the step that starts now costs, alone: its piece is over with it. */
 static void take_alone(struct instance *in, struct run *r)
 {
-	struct step s = {.decode_seq = r->b, .decode_ctx = r->ctx, .window_ctx = r->window_ctx};
+	struct step s = {.decode_seq = r->b,
+			 .decode_ctx = r->ctx,
+			 .decode_longest = decoding_longest(in),
+			 .window_ctx = r->window_ctx};
 
 	r->cost = (struct decode_cost){.step_ns = step_take(in, &s, r->start_ns), .ctx_max = -1};
 }

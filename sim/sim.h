@@ -11,6 +11,7 @@
 #include "sim/executor.h"
 #include "sim/metrics.h"
 #include "sim/router.h"
+#include "sim/wall.h"
 #include "traces/trace.h"
 
 struct sim; /* engine.h */
@@ -44,8 +45,9 @@ enum max_tokens_rule { MAX_TOKENS_MODEL, MAX_TOKENS_OUTPUT, MAX_TOKENS_N };
 /* A step taken by itself. */
 struct step_taken {
 	const struct step *step; /* with its sequences */
-	double ns;		 /* what it costs; bytes that it swaps come on top */
-	bool outside;		 /* of what was measured: an extrapolation */
+	int32_t instance;
+	double ns;    /* what it costs; bytes that it swaps come on top */
+	bool outside; /* of what was measured: an extrapolation */
 };
 
 struct sim_config {
@@ -67,7 +69,13 @@ struct sim_config {
 	int64_t timeout_ns;  /* a request not done by then after its arrival is aborted; 0: none */
 	int64_t hash_block;  /* tokens a hash id of the trace stands for; 0: it has none */
 	int64_t horizon_ns;  /* -1: none */
-	bool step_by_step;   /* --no-fast-forward */
+	/*
+	 * NULL: simulated time. Else this clock's from the start on: what is to happen is waited
+	 * for, and a step ends when the executor, which runs it, is back. One instance of one
+	 * batch, nothing swapped.
+	 */
+	const struct wall *wall;
+	bool step_by_step; /* --no-fast-forward */
 	uint64_t seed;
 	struct slo slo;
 	bool keep_all; /* exact percentiles; memory grows with the requests */

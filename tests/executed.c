@@ -69,7 +69,11 @@ static double executed_step_ns(const struct executor *x, const struct step *s)
 	e->decode_seq += s->decode_seq;
 	for (int64_t i = 0; i < s->n_seqs; i++)
 		e->sampled += s->seqs[i].sampled;
-	return e->inner->ops->step_ns(e->inner, s);
+	double ns = e->inner->ops->step_ns(e->inner, s);
+
+	if (e->clock_ns)
+		*e->clock_ns += (int64_t)ns;
+	return ns;
 }
 
 static void executed_free(struct executor *x)

@@ -13,7 +13,8 @@ struct executed {
 	int64_t window_tok;	/* of the model; 0: none */
 	int64_t steps;		/* so far */
 	int64_t prefill_seq, decode_seq, sampled;
-	int64_t fail_at; /* that step fails; 0: none */
+	int64_t fail_at;   /* that step fails; 0: none */
+	int64_t *clock_ns; /* a clock that each step moves on by what it takes; NULL: none */
 	struct err err;
 };
 

@@ -175,6 +175,7 @@ static struct sim_config config_of(const struct harness_options *o, struct rows 
 		.bin = on_bin,
 		.step = o->steps ? on_step : NULL,
 		.sink_arg = r,
+		.wall = o->wall,
 		.taken = o->taken,
 		.taken_arg = o->taken_arg,
 		.audit = o->no_audit ? NULL : on_audit,

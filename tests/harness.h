@@ -43,6 +43,7 @@ struct harness_options {
 	void *look_arg;
 	int (*taken)(void *arg, const struct step_taken *t, struct err *e); /* sim.h */
 	void *taken_arg;
+	const struct wall *wall; /* sim.h */
 	/* Rows from here instead of from the array; it takes a struct trace_row. */
 	int (*next)(void *arg, struct trace_row *row, struct err *e);
 	void *next_arg;
