@@ -70,6 +70,8 @@ struct backend_ops {
 	 */
 	int (*check)(uint64_t seed, void (*say)(void *arg, const char *line), void *arg,
 		     struct err *e);
+	/* Its device alone, where facts() takes time. May be NULL. */
+	void (*device)(struct backend *b, char *name, size_t size);
 };
 
 extern const struct backend_ops backend_cpu;

@@ -69,6 +69,12 @@ static void facts(struct backend *b, struct backend_facts *f)
 	*f = b->facts;
 }
 
+static void device(struct backend *b, char *name, size_t size)
+{
+	(void)b;
+	cpu_name(name, size);
+}
+
 static int step(struct backend *b, const struct backend_seq *seqs, size_t n, double *ns,
 		struct err *e)
 {
@@ -89,4 +95,5 @@ const struct backend_ops backend_cpu = {
 	.step = step,
 	.time = time_op,
 	.check = cpu_check,
+	.device = device,
 };

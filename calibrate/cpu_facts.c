@@ -88,6 +88,11 @@ static double product_flops(const struct cpu_ops *o)
 	return best;
 }
 
+void cpu_name(char *name, size_t size)
+{
+	proc_line("/proc/cpuinfo", "model name", name, size);
+}
+
 static void clocks(char *text, size_t size)
 {
 	char mhz[32], governor[32] = "";
@@ -118,7 +123,7 @@ void cpu_facts(const struct cpu_ops *o, int64_t model_bytes, struct backend_fact
 		.seen = true,
 	};
 	blas_name(blas, sizeof(blas));
-	proc_line("/proc/cpuinfo", "model name", f->device, sizeof(f->device));
+	cpu_name(f->device, sizeof(f->device));
 	snprintf(f->driver, sizeof(f->driver), "%s, %s, %d threads", blas, o->kernels->name,
 		 o->threads);
 	clocks(f->clocks, sizeof(f->clocks));

@@ -12,6 +12,9 @@
 /* Takes some tenths of a second. */
 void cpu_facts(const struct cpu_ops *o, int64_t model_bytes, struct backend_facts *f);
 
+/* Its name, at once. */
+void cpu_name(char *name, size_t size);
+
 /* ns of a monotonic clock */
 double cpu_now_ns(void);
 

@@ -71,6 +71,7 @@ const struct field run_info_fields[] = {
 	ROW(slo_maxgap_s, "--slo maxgap, longest gap between tokens, s; NULL: no target"),
 	ROW(host_us, "the scheduler's own time a step, us"),
 	ROW(host_seq_us, "and for each sequence of it, us"),
+	ROW(clock, "--clock, simulated time (sim) or real time (wall)"),
 	ROW(program_version, "version of the program"),
 	{.name = NULL},
 };

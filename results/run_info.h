@@ -2,7 +2,7 @@
  * run_info.h: every setting of a run, as the table `run` of the database stores it, and what was
  * found in its trace (fields with `.found`), which tells no two settings apart.
  *
- * Nothing about threads, fast-forward or the wall clock is here: they change no result.
+ * Nothing about threads, fast-forward or how long it took is here: they change no result.
  */
 #ifndef RESULTS_RUN_INFO_H
 #define RESULTS_RUN_INFO_H
@@ -43,6 +43,7 @@ struct run_info {
 	int64_t reserve_bytes;
 	double slo_ttft_s, slo_tpot_s, slo_e2e_s, slo_maxgap_s;
 	double host_us, host_seq_us;
+	char clock[8]; /* --clock */
 	char program_version[32];
 };
 

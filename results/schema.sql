@@ -84,6 +84,7 @@ CREATE TABLE run (
 	slo_maxgap_s REAL,           -- longest gap between two deliveries of a request
 	host_us REAL,                -- the scheduler's own time a step, us
 	host_seq_us REAL,            -- and for each sequence of it, us
+	clock TEXT,                  -- --clock: simulated time, sim, or real time, wall
 	program_version TEXT,
 	-- Facts about the computation itself. They differ from run to run: leave them out of comparisons.
 	started TEXT,                -- ISO 8601, UTC

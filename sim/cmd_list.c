@@ -3,6 +3,7 @@
 #include "calibrate/model.h"
 #include "sim/choice.h"
 #include "sim/engine.h"
+#include "sim/executor_kinds.h"
 #include "sim/options.h"
 #include "sim/router.h"
 #include "traces/trace.h"
@@ -61,10 +62,14 @@ static void list_routers(void)
 
 static void list_executors(void)
 {
-	printf("%-10s %s\n%-10s %s\n", "predict",
-	       "step times predicted from the model's shape and the device (roofline)", "fixed",
-	       "fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=..,"
-	       "window_tok_ns=..: constants given");
+	for (int i = 0; i < N_EXECUTORS; i++) {
+		const struct executor_kind *x = &executor_kinds[i];
+
+		printf("%-10s ", x->name);
+		if (x->params[0])
+			printf("%s:%s: ", x->name, x->params);
+		puts(x->summary);
+	}
 }
 
 /* KV of a token: in layers that attend to all, and in those with a window, while it is within. */

@@ -1,4 +1,5 @@
 #include "sim/run_options.h"
+#include "sim/execution_options.h"
 #include "sim/link.h"
 #include <math.h>
 #include <string.h>
@@ -20,9 +21,14 @@ static size_t fill_rows(struct run_options *o, struct option_row *rows)
 		{"router", 0, OPTION_TEXT, &o->router_name, "R",
 		 "which instance gets an arrival [round-robin]", 0, 0, 0},
 		{"executor", 'x', OPTION_TEXT, &o->executor_text, "X",
-		 "predict, or fixed:step_ns=..,prefill_tok_ns=..,decode_seq_ns=..,ctx_tok_ns=.. "
-		 "[predict]",
+		 "where step times come from: predict, fixed:step_ns=.., cpu, cuda, replay:FILE "
+		 "(omnibus list executors) [predict]",
 		 0, 0, 0},
+		{"clock", 0, OPTION_TEXT, &o->clock_text, "sim|wall",
+		 "simulated time; or real time, where the steps are run (-x cpu, -x cuda) [sim]", 0,
+		 0, 0},
+		{"record", 0, OPTION_TEXT, &o->recording, "FILE",
+		 "write every step and its time, one by one, for -x replay:FILE", 0, 0, 0},
 		{"rate", 0, OPTION_LIST, &o->rate_texts, "RPS[,RPS...]",
 		 "scale the gaps of the trace to this offered rate; inf: all at once", 0, 0, 0},
 		TRACE_SELECT_ROWS(&o->select),
@@ -59,8 +65,8 @@ static size_t fill_rows(struct run_options *o, struct option_row *rows)
 		 0, 0, 0},
 		{"no-fast-forward", 0, OPTION_FLAG, &o->no_fast_forward, NULL,
 		 "one decode step at a time: slower, the same bytes", 0, 0, 0},
-		{"jobs", 0, OPTION_INT, &o->jobs, "N", "runs at once [the number of cores]", 1,
-		 1024, 0},
+		{"jobs", 0, OPTION_INT, &o->jobs, "N",
+		 "runs at once [the number of cores; 1 where steps are run]", 1, 1024, 0},
 		{NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0},
 	};
 
@@ -74,6 +80,7 @@ static void set_defaults(struct run_options *o)
 {
 	*o = (struct run_options){.select = TRACE_SELECT_INIT,
 				  .executor_text = "predict",
+				  .clock_text = "sim",
 				  .router_name = "round-robin",
 				  .max_tokens_text = "model",
 				  .too_long_text = "reject",
@@ -156,34 +163,6 @@ static int set_choices(struct run_options *o, struct err *e)
 	return 0;
 }
 
-static int check_fixed(const char *params, struct err *e)
-{
-	char text[256];
-	struct executor *x = executor_fixed_new(params, text, sizeof(text), e);
-
-	if (!x)
-		return -1;
-	executor_free(x);
-	return 0;
-}
-
-static int set_executor(struct run_options *o, struct err *e)
-{
-	static const char *const names[] = {"predict", "fixed"};
-	size_t n = strcspn(o->executor_text, ":");
-
-	if (n == 5 && !strncmp(o->executor_text, "fixed", n)) {
-		o->executor = EXECUTOR_FIXED;
-		o->executor_params = o->executor_text[n] ? o->executor_text + n + 1 : NULL;
-		return check_fixed(o->executor_params, e);
-	}
-	if (!strcmp(o->executor_text, "predict"))
-		return 0;
-	if (!strncmp(o->executor_text, "predict:", 8))
-		return err_set(e, "executor predict takes no parameters");
-	return err_unknown(e, "executor", o->executor_text, names, 2);
-}
-
 static int check_tp(const struct run_options *o, struct err *e)
 {
 	if (!o->has_model)
@@ -234,10 +213,8 @@ static int set_hardware(struct run_options *o, struct err *e)
 		o->input_failed = device_is_path(o->hardware.device_name);
 		return -1;
 	}
-	if (o->executor == EXECUTOR_PREDICT && !(o->has_model && o->has_device))
-		return err_set(e,
-			       "-m MODEL and -d DEVICE are needed to predict step times (omnibus "
-			       "list models, omnibus list devices)");
+	if (execution_check_needs(o, e) < 0)
+		return -1;
 	if (check_tp(o, e) < 0 || check_async(o, e) < 0)
 		return -1;
 	if (hardware_options_check(&o->hardware, &o->memory, e) < 0)
@@ -394,9 +371,10 @@ int run_options_parse(struct run_options *o, int argc, char **argv, struct err *
 
 int run_options_understand(struct run_options *o, const char *source, struct err *e)
 {
-	if (set_trace(o, source, e) < 0 || set_choices(o, e) < 0 || set_executor(o, e) < 0 ||
-	    set_hardware(o, e) < 0 || set_rates(o, e) < 0 || set_sessions(o, e) < 0 ||
-	    set_lengths(o, e) < 0 || set_slo(o, e) < 0 || set_output(o, e) < 0)
+	if (set_trace(o, source, e) < 0 || set_choices(o, e) < 0 ||
+	    execution_set_executor(o, e) < 0 || set_hardware(o, e) < 0 || set_rates(o, e) < 0 ||
+	    set_sessions(o, e) < 0 || set_lengths(o, e) < 0 || set_slo(o, e) < 0 ||
+	    set_output(o, e) < 0 || execution_check(o, e) < 0)
 		return -1;
 	return 0;
 }

@@ -6,11 +6,11 @@
 #define SIM_RUN_OPTIONS_H
 
 #include "results/field.h"
+#include "sim/executor_kinds.h"
 #include "sim/hardware_options.h"
+#include "sim/recording.h"
 #include "sim/sim.h"
 #include "traces/select.h"
-
-enum { EXECUTOR_PREDICT, EXECUTOR_FIXED };
 
 struct run_options {
 	/* as given */
@@ -20,6 +20,7 @@ struct run_options {
 	const char *max_tokens_text, *too_long_text, *slo_text, *sessions_text;
 	struct trace_select select;
 	const char *db, *format_text, *requests_text;
+	const char *recording, *clock_text; /* NULL: none is made */
 	double horizon_s, timeout_s;
 	int64_t jobs;
 	bool steps, no_fast_forward, horizon_given, instances_given;
@@ -32,7 +33,9 @@ struct run_options {
 	struct choice *choices;
 	size_t n_choices;
 	int executor;
-	const char *executor_params; /* what follows "fixed:", or NULL */
+	const char *executor_params;	 /* what follows "fixed:" or "replay:", or NULL */
+	struct recording_facts recorded; /* of the latter */
+	bool wall;			 /* real time */
 	bool has_model, has_device;
 	struct model model;
 	struct device device;

@@ -3,6 +3,7 @@
  * waited for, and the scheduler's own time is part of the step that it delays.
  */
 #include "tests/executed.h"
+#include "tests/stored.h"
 #include "tests/subjects.h"
 #include "tests/testing.h"
 #include <string.h>
@@ -241,6 +242,82 @@ static void test_monotonic(void **state)
 	assert_true(wall_monotonic.now(NULL) >= before + 1000);
 }
 
+/* The program */
+
+static void test_what_cannot_be_real(void **state)
+{
+	static const struct {
+		const char *args, *want;
+	} bad[] = {
+		{"-p paged -d h200",
+		 "--clock wall needs steps that are run: -x cpu or -x cuda, not "
+		 "predict"},
+		{"-p paged -x fixed:step_ns=1e6", "not fixed"},
+		{"-p paged -x cpu --instances 2", "2 instances would need as many devices"},
+		{"-p disaggregated:bandwidth=50 -x cpu", "there is one device"},
+		{"-p paged:preempt=swap -x cpu", "preempt=swap moves KV that is not there"},
+		{"-p paged:async=1 -x cpu", "async=1 plans beside a step"},
+		{"-p paged:host_us=5 -x cpu", "the scheduler takes its real time"},
+		{"-p paged -x cpu --pp 2", "paged: cpu takes whole steps"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct run_output o = testing_run("run synth:azure-conv,n=3 -m llama-3-8b "
+						  "--clock wall %s",
+						  bad[i].args);
+
+		assert_exit(o, 2);
+		assert_non_null(strstr(o.err, bad[i].want));
+		assert_string_equal(o.out, "");
+		testing_run_free(&o);
+	}
+	struct run_output o = testing_run("run synth:azure-conv,n=3 -x cpu -p paged");
+
+	assert_exit(o, 2);
+	assert_non_null(strstr(o.err, "executor cpu runs the layers of a model: -m MODEL"));
+	testing_run_free(&o);
+	o = testing_run("run synth:azure-conv,n=3 -m llama-3-8b -d h200 -p paged --clock real");
+	assert_exit(o, 2);
+	assert_non_null(strstr(o.err, "--clock 'real' is neither sim nor wall"));
+	testing_run_free(&o);
+}
+
+/* A model that a step takes a millisecond of, in real time: what is stored says so. */
+static void test_a_real_run(void **state)
+{
+	(void)state;
+	const char *trace = testing_file("real.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+						     "2024-01-01 00:00:00.00,6,3\n"
+						     "2024-01-01 00:00:00.02,4,2\n");
+	const char *model = testing_file(
+		"little.json",
+		"{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 1, "
+		"\"num_attention_heads\": 2, \"num_key_value_heads\": 1, "
+		"\"intermediate_size\": 128, \"vocab_size\": 256, "
+		"\"max_position_embeddings\": 128, \"torch_dtype\": \"float32\"}");
+	const char *db = testing_path("real.db"), *rec = testing_path("real.rec");
+	struct run_output o = testing_run("run %s -p paged:max_seqs=4,chunk=8 -m %s -x cpu "
+					  "--kv-tokens 256 --clock wall -o csv --db %s --record %s",
+					  trace, model, db, rec);
+
+	assert_exit(o, 0);
+	assert_query(db,
+		     "SELECT clock, executor, times, completed, device <> '', finish_ns > 20000000 "
+		     "FROM run JOIN metric ON run_id = id JOIN request USING (run_id) "
+		     "WHERE idx = 1",
+		     "wall|cpu|measured|2|1|1");
+	/* the same again, in no time: the steps took what they took */
+	struct run_output again = testing_run("run %s -p paged:max_seqs=4,chunk=8 -m %s -o csv "
+					      "-x replay:%s",
+					      trace, model, rec);
+
+	assert_exit(again, 0);
+	assert_string_equal(again.out, o.out);
+	testing_run_free(&o);
+	testing_run_free(&again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +328,8 @@ int main(void)
 		cmocka_unit_test(test_horizon),
 		cmocka_unit_test(test_closed_loop),
 		cmocka_unit_test(test_monotonic),
+		cmocka_unit_test(test_what_cannot_be_real),
+		cmocka_unit_test(test_a_real_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
