@@ -9,6 +9,7 @@
 
 struct backend {
 	struct cpu_step step;
+	struct cpu_time time;
 	struct backend_facts facts; /* measured once */
 	bool has_facts;
 };
@@ -50,6 +51,7 @@ static int open_model(struct backend **b, const struct backend_want *w, struct e
 			       (double)there / 0x1p30);
 	*b = xcalloc(1, sizeof(**b));
 	cpu_step_init(&(*b)->step, w);
+	cpu_time_init(&(*b)->time, &(*b)->step);
 	return 0;
 }
 
@@ -57,6 +59,7 @@ static void close_model(struct backend *b)
 {
 	if (!b)
 		return;
+	cpu_time_release(&b->time);
 	cpu_step_release(&b->step);
 	free(b);
 }
@@ -83,7 +86,7 @@ static int step(struct backend *b, const struct backend_seq *seqs, size_t n, dou
 
 static int time_op(struct backend *b, const struct point *p, double *ns, struct err *e)
 {
-	return cpu_time(&b->step, p, ns, e);
+	return cpu_time_op(&b->time, p, ns, e);
 }
 
 const struct backend_ops backend_cpu = {

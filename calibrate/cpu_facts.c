@@ -124,7 +124,7 @@ void cpu_facts(const struct cpu_ops *o, int64_t model_bytes, struct backend_fact
 	};
 	blas_name(blas, sizeof(blas));
 	cpu_name(f->device, sizeof(f->device));
-	snprintf(f->driver, sizeof(f->driver), "%s, %s, %d threads", blas, o->kernels->name,
-		 o->threads);
+	snprintf(f->driver, sizeof(f->driver), "%s, %s, %d thread%s", blas, o->kernels->name,
+		 o->threads, o->threads > 1 ? "s" : "");
 	clocks(f->clocks, sizeof(f->clocks));
 }

@@ -135,6 +135,16 @@ void cpu_embed(const struct cpu_ops *o, const struct cpu_embed *g)
 	}
 }
 
+void cpu_copy(const struct cpu_ops *o, const float *x, int64_t n, float *y)
+{
+#pragma omp parallel for num_threads(o->threads) schedule(static, 1)
+	for (int i = 0; i < o->threads; i++) {
+		int64_t from = begin(n, PART_COLUMNS, i, o->threads);
+		int64_t end = begin(n, PART_COLUMNS, i + 1, o->threads);
+		memcpy(y + from, x + from, (size_t)(end - from) * sizeof(*y));
+	}
+}
+
 void cpu_argmax(const struct cpu_ops *o, const float *x, int64_t m, int64_t n, int64_t *best)
 {
 #pragma omp parallel for num_threads(o->threads) schedule(static)

@@ -62,6 +62,9 @@ struct cpu_embed {
 };
 void cpu_embed(const struct cpu_ops *o, const struct cpu_embed *g);
 
+/* n numbers */
+void cpu_copy(const struct cpu_ops *o, const float *x, int64_t n, float *y);
+
 /* best[m]: the column of the largest of n in each row */
 void cpu_argmax(const struct cpu_ops *o, const float *x, int64_t m, int64_t n, int64_t *best);
 

@@ -97,8 +97,8 @@ void cpu_step_release(struct cpu_step *s)
 		free(all[i]);
 }
 
-static int check_seqs(const struct cpu_step *s, const struct backend_seq *seqs, size_t n,
-		      struct err *e)
+int cpu_step_check(const struct cpu_step *s, const struct cpu_kv *kv,
+		   const struct backend_seq *seqs, size_t n, struct err *e)
 {
 	int64_t tok = 0, blocks = 0;
 
@@ -112,16 +112,16 @@ static int check_seqs(const struct cpu_step *s, const struct backend_seq *seqs, 
 				       ": it must have at least 1 after at least 0",
 				       seqs[i].new_tok, seqs[i].prior_tok);
 		tok += seqs[i].new_tok;
-		blocks += cpu_kv_blocks(&s->kv, seqs[i].prior_tok + seqs[i].new_tok);
+		blocks += cpu_kv_blocks(kv, seqs[i].prior_tok + seqs[i].new_tok);
 	}
 	if (tok > s->max_tok)
 		return err_set(e, "a step of %" PRId64 " tokens: there is room for %" PRId64, tok,
 			       s->max_tok);
-	if (blocks > s->kv.is.blocks)
+	if (blocks > kv->is.blocks)
 		return err_set(e,
 			       "the sequences of a step take %" PRId64 " KV blocks of %" PRId64
 			       " tokens: the pool has %" PRId64,
-			       blocks, s->kv.is.block_tok, s->kv.is.blocks);
+			       blocks, kv->is.block_tok, kv->is.blocks);
 	return 0;
 }
 
@@ -138,7 +138,7 @@ int cpu_step_plan(struct cpu_step *s, const struct backend_seq *seqs, size_t n, 
 {
 	const int64_t *block = s->kv.order;
 
-	if (check_seqs(s, seqs, n, e) < 0)
+	if (cpu_step_check(s, &s->kv, seqs, n, e) < 0)
 		return -1;
 	s->n_tok = s->n_sampled = 0;
 	s->n_seqs = n;

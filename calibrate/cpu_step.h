@@ -35,6 +35,9 @@ int64_t cpu_step_bytes(const struct backend_want *w);
 void cpu_step_init(struct cpu_step *s, const struct backend_want *w);
 void cpu_step_release(struct cpu_step *s);
 
+/* -1: more tokens or sequences than this step has room for, or more blocks than the pool has. */
+int cpu_step_check(const struct cpu_step *s, const struct cpu_kv *kv,
+		   const struct backend_seq *seqs, size_t n, struct err *e);
 /* Takes sequences in: random tokens, blocks in the order of the pool. -1: more than there is room
  * for; the sentence says of what. */
 int cpu_step_plan(struct cpu_step *s, const struct backend_seq *seqs, size_t n, struct err *e);

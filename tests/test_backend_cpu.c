@@ -120,6 +120,55 @@ static void what_a_step_holds(void **state)
 	backend_cpu.close(b);
 }
 
+/* A pool in few bits, by way of the window: whole steps go through. */
+static void steps_in_all_bits(void **state)
+{
+	(void)state;
+	struct model m = load_model("tiny");
+	struct backend_want w = want(&m);
+	struct backend *b;
+	struct err e;
+
+	for (w.kv_bits = 2; w.kv_bits <= 16; w.kv_bits *= 2) {
+		double ns = 0;
+		assert_fine(backend_cpu.open(&b, &w, &e), e);
+		for (int i = 0; i < 2; i++)
+			assert_fine(backend_cpu.step(b, mixed, N_MIXED, &ns, &e), e);
+		/* all slots that were wanted, though blocks are larger */
+		assert_fine(step(b, 1, 63, 8, &e), e);
+		backend_cpu.close(b);
+	}
+}
+
+/* Every kind of dense layer: LayerNorm, learned positions, biases, one norm, norms of heads. */
+static void kinds_of_layers(void **state)
+{
+	(void)state;
+	struct model kinds[5];
+	double error;
+
+	for (int i = 0; i < 5; i++) {
+		kinds[i] = load_model("tiny");
+		kinds[i].layers = 2;
+	}
+	kinds[0].norm_bias = kinds[0].mlp_bias = kinds[0].o_bias = kinds[0].qkv_bias = true;
+	kinds[1].positions = 100;
+	kinds[1].gated = false;
+	kinds[2].norms = 1;
+	kinds[2].head_bias = true;
+	kinds[2].tied = false;
+	kinds[3].qk_norm = true;
+	kinds[4].context = 64; /* positions begin anew */
+	for (int i = 0; i < 5; i++)
+		for (int64_t tp = 1; tp <= 2; tp++) {
+			struct backend_want w = want(&kinds[i]);
+			w.tp = tp;
+			error = run_logits(&w, mixed + 1, N_MIXED - 1, 0);
+			print_message("kind %d, tp %d: %.2e\n", i, (int)tp, error);
+			assert_true(error < 1e-4);
+		}
+}
+
 static void refused(const char *model, struct backend_want w, const char *part)
 {
 	struct model m = load_model(model);
@@ -155,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_steps_are_right), cmocka_unit_test(a_wrong_block_is_seen),
 		cmocka_unit_test(every_kernel_is_right), cmocka_unit_test(what_a_step_holds),
+		cmocka_unit_test(steps_in_all_bits),	 cmocka_unit_test(kinds_of_layers),
 		cmocka_unit_test(what_is_not_opened),
 	};
 
