@@ -12,16 +12,23 @@ static const struct import_format *find_format(const char *header)
 	return NULL;
 }
 
+/* The names of the known ones with the first of their columns, as all would be a page. */
 static int refuse_header(const struct table *t, struct err *e)
 {
 	char known[sizeof(e->text)] = "";
 	size_t at = 0;
 
-	for (size_t i = 0; import_formats[i] && at < sizeof(known); i++)
-		if (!import_formats[i]->no_points)
-			at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s",
-					       at ? "; " : "", import_formats[i]->header);
-	return err_set(e, "%.200s:1: '%.100s' is no header that is known; known are: %.640s",
+	for (size_t i = 0; import_formats[i] && at < sizeof(known); i++) {
+		const struct import_format *f = import_formats[i];
+		size_t n = 0, columns = 0;
+
+		while (f->header[n] && columns < 3)
+			columns += f->header[n++] == ',';
+		if (!f->no_points)
+			at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s (%.*s...)",
+					       at ? ", " : "", f->name, (int)n, f->header);
+	}
+	return err_set(e, "%.150s:1: '%.80s' is no header that is known; known are: %.760s",
 		       table_name(t), table_header(t), known);
 }
 

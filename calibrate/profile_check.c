@@ -236,6 +236,28 @@ static int check_steps(const struct profile *p, const struct whole_steps *s, str
 	return 0;
 }
 
+/* Coefficients are none below 0: times can fall where the second set of them begins. */
+static int check_step_rise(const struct whole_steps *s, struct err *e)
+{
+	enum { CONTEXT = 512, SEQS_MAX = 4096 };
+	double half_ns = 0;
+
+	for (int64_t seqs = 1; seqs <= SEQS_MAX; seqs *= 2) {
+		const struct point at = {
+			.op = OP_STEP, .decode_seq = seqs, .decode_ctx = seqs * CONTEXT};
+		double ns = whole_steps_ns(s, &at);
+
+		if (ns < may_fall * half_ns)
+			return err_set(e,
+				       "times fall with size: %.4g ms for a decode step of %s, tp "
+				       "%lld, of %lld sequences, %.4g ms for half of them",
+				       ns / 1e6, s->model, (long long)s->tp, (long long)seqs,
+				       half_ns / 1e6);
+		half_ns = ns;
+	}
+	return 0;
+}
+
 static int check_points(const struct fit *f, struct err *e)
 {
 	size_t least = POINTS_A_COEF * (size_t)f->n_coefs;
@@ -262,7 +284,7 @@ int profile_check(const struct profile *p, struct err *e)
 	if (check_model(p, "llama-3-8b", e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->n_steps; i++)
-		if (check_steps(p, &p->steps[i], e) < 0)
+		if (check_steps(p, &p->steps[i], e) < 0 || check_step_rise(&p->steps[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -1,4 +1,5 @@
 /* cmd_calibrate.c: `omnibus calibrate`: its options, and which of them a mode takes. */
+#include "calibrate/import.h"
 #include "sim/calibrate_import.h"
 #include "sim/calibrate_options.h"
 #include "traces/number.h"
@@ -191,6 +192,18 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 		TEXT_ROW("plot", 0, &o->plot, "FILE.svg", "--show: draws it with gnuplot"),
 		{.name = NULL},
 	};
+	char about[2048];
+	int at =
+		snprintf(about, sizeof(about),
+			 "Makes a profile of a device from times of its kernels: a formula for "
+			 "each operation, with errors\nof its coefficients and of times that were "
+			 "held out. A profile is a device: run -d PROFILE.\n\nTables that --import "
+			 "knows by their headers (calibrate/README.md):\n\n");
+
+	for (size_t i = 0; import_formats[i] && at < (int)sizeof(about); i++)
+		if (!import_formats[i]->no_points)
+			at += snprintf(about + at, sizeof(about) - (size_t)at, "  %-15s %s\n",
+				       import_formats[i]->name, import_formats[i]->summary);
 	const struct option_usage usage = {
 		.command = "calibrate",
 		.synopsis = "omnibus calibrate --backend cpu|cuda [-m MODEL] [--tp N] [--budget "
@@ -198,10 +211,7 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 			    "       omnibus calibrate --backend cpu|cuda --check\n"
 			    "       omnibus calibrate --import FILE ... --device NAME -o PROFILE\n"
 			    "       omnibus calibrate --show PROFILE [--plot FILE.svg]",
-		.about = "Makes a profile of a device from times of its kernels: a formula for "
-			 "each operation, with errors\n"
-			 "of its coefficients and of times that were held out. A profile is a "
-			 "device: run -d PROFILE.",
+		.about = about,
 		.rows = rows,
 	};
 	int first = options_parse(&usage, argc, argv, e);

@@ -343,8 +343,9 @@ static void test_bad_rows(void **state)
 		{STEPS "prefill,3,1000,0,1\n", ":2: prompt_tokens is 1000 for 3 prompts"},
 		{STEPS "prefill,1,0,0,1\n", ":2: prompt_tokens is 0"},
 		{STEPS "decode,8,0,7,1\n", ":2: context_tokens is below batch"},
-		{"nothing,known\n1,2\n",
-		 ":1: 'nothing,known' is no header that is known; known are: gemm_dtype,"},
+		{"nothing,known\n1,2\n", ":1: 'nothing,known' is no header that is known; known "
+					 "are: gemm (gemm_dtype,m,n,...), "},
+		{"nothing,known\n1,2\n", "whole-steps (phase,batch,prompt_tokens,...)"},
 		{"", "is empty: a table begins with its header"},
 		{"prefill_length,chunk_size,prefill_execution_time,prefill_execution_time_"
 		 "relative\n"

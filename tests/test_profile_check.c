@@ -185,6 +185,28 @@ static void test_whole_steps_under_the_floor(void **state)
 	/* of a model that is not known nothing can be said */
 	p.steps[0].large_ns[0] = 1;
 	snprintf(p.steps[0].model, sizeof(p.steps[0].model), "mine");
+	p.steps[0].small_ns[0] = 1;
+	assert_fine(profile_check(&p, &e), e);
+	free(p.steps);
+}
+
+/* 40 ms up to 64 sequences, 30 ms above. */
+static void test_whole_steps_that_fall(void **state)
+{
+	struct profile p = {.n_fits = 0};
+	struct whole_steps s = {.model = "mine",
+				.tp = 2,
+				.mixed_share = 1,
+				.small_max = 64,
+				.small_ns = {40e6, 1, 1},
+				.large_ns = {30e6, 1, 1}};
+	struct err e;
+
+	(void)state;
+	profile_add_steps(&p, &s);
+	assert_refused(profile_check(&p, &e), e,
+		       "30.07 ms for a decode step of mine, tp 2, of 128 sequences, 40.03 ms for");
+	p.steps[0].large_ns[0] = 38e6;
 	assert_fine(profile_check(&p, &e), e);
 	free(p.steps);
 }
@@ -199,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_times_that_fall),
 		cmocka_unit_test(test_too_few_points),
 		cmocka_unit_test(test_whole_steps_under_the_floor),
+		cmocka_unit_test(test_whole_steps_that_fall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
