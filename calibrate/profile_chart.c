@@ -37,7 +37,7 @@ static void chart_gemm(struct chart *c, const struct profile *p, const struct mo
 	int64_t heads = m->heads / tp, inter = m->inter / tp;
 	int64_t qkv = (heads + 2 * model_local_kv_heads(m, tp)) * m->head_dim;
 
-	*c = (struct chart){.title = "GEMM by tokens", .x_label = "tokens"};
+	*c = (struct chart){.title = "GEMM by tokens", .x_label = "tokens", .y_label = "GEMM"};
 	if (!profile_has(p, OP_GEMM, 16))
 		return;
 	add_gemm(c, p, "qkv", qkv, m->hidden);
@@ -53,7 +53,8 @@ static void chart_decode(struct chart *c, const struct profile *p, const struct 
 	enum { CONTEXT_MIN = 64, CONTEXT_MAX = 131072, BATCH_MAX = 512 };
 
 	*c = (struct chart){.title = "decode attention of a layer by context of each sequence",
-			    .x_label = "context"};
+			    .x_label = "context",
+			    .y_label = "decode attention of a layer"};
 	if (!profile_has(p, OP_DECODE, 16))
 		return;
 	for (int64_t batch = 1; batch <= BATCH_MAX; batch *= 8) {
@@ -87,7 +88,8 @@ static void chart_steps(struct chart *c, const struct profile *p)
 	enum { CONTEXT = 1024, BATCH_MAX = 512 };
 
 	*c = (struct chart){.title = "whole decode step by sequences of 1024 tokens",
-			    .x_label = "sequences"};
+			    .x_label = "sequences",
+			    .y_label = "decode step"};
 	for (size_t i = 0; i < p->n_steps && i < CHART_LINES; i++) {
 		const struct whole_steps *s = &p->steps[i];
 		struct chart_line *l = add_line(c);

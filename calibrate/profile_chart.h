@@ -19,7 +19,8 @@ struct chart_line {
 
 struct chart {
 	const char *title, *x_label;
-	size_t n; /* lines; 0: the profile has nothing of the kind */
+	const char *y_label; /* without the unit, us */
+	size_t n;	     /* lines; 0: the profile has nothing of the kind */
 	struct chart_line line[CHART_LINES];
 };
 

@@ -101,7 +101,8 @@ static void fill(struct figure *f, const struct chart *charts)
 		struct figure_panel *panel = figure_panel(f, charts[i].title);
 
 		snprintf(panel->x_label, sizeof(panel->x_label), "%s", charts[i].x_label);
-		snprintf(panel->y_label, sizeof(panel->y_label), "us, predicted");
+		snprintf(panel->y_label, sizeof(panel->y_label), "%s, us, predicted",
+			 charts[i].y_label);
 		panel->may_log_x = panel->may_log_y = true;
 	}
 	for (int i = 0, panel = 0; i<CHARTS; panel += charts[i++].n> 0) {

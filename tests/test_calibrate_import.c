@@ -1,7 +1,9 @@
 /* `omnibus calibrate` --import and --show, as a user calls them. */
 #include "calibrate/profile_fit.h"
 #include "testing.h"
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The least of an own table: 20 ms + 100 us a token + 5 ns its square; 8 ms + 500 ns of context +
  * 30 us a sequence. */
@@ -167,6 +169,17 @@ static void test_refused_leaves_no_profile(void **state)
 	assert_i64(testing_count_files(profile), 0);
 }
 
+static char *read_file(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	char *text = xcalloc(1, 1 << 20);
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	return text;
+}
+
 /* Faster than the device can be. */
 static void test_impossible_times(void **state)
 {
@@ -198,6 +211,46 @@ static void test_impossible_times(void **state)
 	free(text);
 }
 
+/* A gnuplot that says what it was told: panels, lines, the picture in its file. */
+static void test_picture(void **state)
+{
+	const char *folder = testing_path("bin"), *told = testing_path("told");
+	const char *svg = testing_path("h200.svg");
+	char fake[1200], script[2400];
+	struct run_output o;
+
+	(void)state;
+	assert_i64(mkdir(folder, 0700), 0);
+	snprintf(fake, sizeof(fake), "%s/gnuplot", folder);
+	snprintf(script, sizeof(script), "#!/bin/sh\n/bin/cat >%s\necho 'a picture </svg>'\n",
+		 told);
+	FILE *f = fopen(fake, "w");
+	assert_non_null(f);
+	fputs(script, f);
+	assert_i64(fclose(f), 0);
+	assert_i64(chmod(fake, 0700), 0);
+	assert_i64(setenv("PATH", folder, 1), 0);
+	o = testing_run("calibrate --show h200 --plot %s", svg);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	char *picture = read_file(svg), *text = read_file(told);
+	assert_string_equal(picture, "a picture </svg>\n");
+	assert_non_null(strstr(text, "GEMM, us, predicted"));
+	assert_non_null(strstr(text, "decode attention of a layer, us, predicted"));
+	assert_null(strstr(text, "decode step, us"));
+	assert_non_null(strstr(text, "qkv, 6144 x 4096"));
+	assert_non_null(strstr(text, "batch 64"));
+	assert_non_null(strstr(text, "h200, llama-3-8b: hollow points are extrapolated"));
+	free(picture);
+	free(text);
+	assert_i64(remove(fake), 0);
+	o = testing_run("calibrate --show h200 --plot %s/no.svg", folder);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "gnuplot is not installed"));
+	testing_run_free(&o);
+	assert_i64(testing_count_files(testing_path("bin/no.svg")), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_refused_leaves_no_profile),
 		cmocka_unit_test(test_impossible_times),
+		cmocka_unit_test(test_picture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
