@@ -71,6 +71,7 @@ static struct total total_of(const struct served *s, const char *server)
 	struct total t = {.rows = 0};
 	size_t n_tpot = 0, n_ttft = 0;
 
+	CHECK(s->row, "%zu rows and none of them", s->n);
 	snprintf(t.server, sizeof(t.server), "%s", server ? server : "all");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct served_row *r = &s->row[i];
