@@ -3,9 +3,9 @@
 #include "sim/validate.h"
 #include <string.h>
 
-enum { OWN_ROWS = 3 };
+enum { OWN_ROWS = 7 };
 
-static int parse(struct validate_options *o, int argc, char **argv, struct err *e)
+int validate_parse(struct validate_options *o, int argc, char **argv, struct err *e)
 {
 	struct option_row rows[RUN_OPTION_ROWS + OWN_ROWS] = {
 		{"real", 0, OPTION_TEXT, &o->real, "FILE",
@@ -14,36 +14,66 @@ static int parse(struct validate_options *o, int argc, char **argv, struct err *
 		{"served", 0, OPTION_TEXT, &o->served, "FILE",
 		 "rows of means of servers under a closed loop, each run with its own settings", 0,
 		 0, 0},
-		{"tolerance", 0, OPTION_TEXT, &o->tolerance_text, "X|METRIC=X,...",
-		 "what means may be off by (0.05 is 5 %), or METRIC_p50 and METRIC_p90 of a "
-		 "request; beyond it the exit code is 3",
-		 0, 0, 0},
+		{"backend", 0, OPTION_TEXT, &o->backend, "cpu|cuda",
+		 "run the trace by real layers on this machine, and compare", 0, 0, 0},
+		{"profile", 0, OPTION_TEXT, &o->profile, "FILE",
+		 "with --backend: what forecasts, in place of a calibration in each round", 0, 0,
+		 0},
+		{"budget", 0, OPTION_REAL, &o->budget_s, "S",
+		 "with --backend: seconds of a round's calibration [20]", 0.1, 1e5, 0},
+		{"rounds", 0, OPTION_INT, &o->rounds, "N",
+		 "with --backend: medians over so many [3]", 1, 1000, 0},
+		{"load", 0, OPTION_REAL, &o->load, "X",
+		 "with --backend: offered share of what the machine is predicted to do [0.6]", 0.01,
+		 100, 0},
 	};
+	static const char about[] =
+		"Holds forecasts against what was measured: the requests of a real server's log, "
+		"each run again and\ncompared; means of many servers; or real layers on this "
+		"machine. Prints errors, the worst cases, and\nwhether they are within "
+		"--tolerance; beyond it the exit code is 3.\n\nA log is what vllm bench serve "
+		"--save-result --save-detailed wrote, the requests of vLLM's engine, or\nany CSV "
+		"with --columns arrival=C,prompt=C,output=C,last=C[,first=C][,scheduled=C]"
+		"[,unit=s|ms|us|ns].";
 	const struct option_usage usage = {
 		.command = "validate",
-		.synopsis = "omnibus validate --real FILE -p POLICY -m MODEL -d DEVICE "
-			    "[option of run ...]\n       omnibus validate --real FILE --db DB "
-			    "RUN\n       omnibus validate --served FILE",
-		.about = "Runs the requests of a real server's log under the same settings, and "
-			 "prints how far the\nforecast is off: per request, of means, of "
-			 "throughput; and the worst ten requests.\nFILE is what vllm bench serve "
-			 "--save-result --save-detailed wrote, the requests of vLLM's engine, or\n"
-			 "any CSV with --columns arrival=C,prompt=C,output=C,last=C[,first=C]"
-			 "[,scheduled=C][,unit=s|ms|us|ns].",
+		.synopsis =
+			"omnibus validate --real FILE -p POLICY -m MODEL -d DEVICE "
+			"[option of run ...]\n"
+			"       omnibus validate --real FILE --db DB RUN\n"
+			"       omnibus validate --served FILE\n"
+			"       omnibus validate --backend cpu -m MODEL -p POLICY [-p POLICY ...] "
+			"TRACE",
+		.about = about,
 		.rows = rows,
 		.min_args = 0,
 		.max_args = 1,
 	};
 
-	run_options_rows(&o->run, rows + OWN_ROWS);
+	*o = (struct validate_options){.rounds = 3, .load = 0.6};
+	size_t n = run_options_rows(&o->run, rows + OWN_ROWS);
+
+	rows[OWN_ROWS + n] = (struct option_row){
+		"tolerance",
+		0,
+		OPTION_TEXT,
+		&o->tolerance_text,
+		"X|METRIC=X,...",
+		"what means may be off by (0.05 is 5 %), or METRIC_p50 and METRIC_p90 of a request",
+		0,
+		0,
+		0};
+	rows[OWN_ROWS + n + 1] =
+		(struct option_row){NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0};
 	int first = options_parse(&usage, argc, argv, e);
 
 	if (first <= 0)
 		return first;
 	o->argument = argv[first];
-	if (!o->real == !o->served)
+	if ((o->real != NULL) + (o->served != NULL) + (o->backend != NULL) != 1)
 		return err_set(e, "what is a forecast held against? --real FILE names the log of a "
-				  "real server, --served FILE means of many; give one of them");
+				  "real server, --served FILE means of many, --backend cpu this "
+				  "machine; give one of them");
 	return tolerance_parse(&o->tolerance, o->tolerance_text, e) < 0 ? -1 : 1;
 }
 
@@ -62,19 +92,21 @@ static int settle_served(struct validate_options *o, struct err *e)
 	return 0;
 }
 
-static int validate(struct validate_options *o, struct err *e)
+static int validate(struct validate_options *o, int argc, char **argv, struct err *e)
 {
 	if (o->real)
 		return validate_real(o, e);
+	if (o->backend)
+		return validate_ladder(o, argc, argv, e);
 	return settle_served(o, e) < 0 ? EXIT_USAGE : validate_served(o, e);
 }
 
 int cmd_validate(int argc, char **argv)
 {
-	struct validate_options o = {0};
+	struct validate_options o;
 	struct err e = {""};
-	int go = parse(&o, argc, argv, &e);
-	int code = go < 0 ? EXIT_USAGE : go > 0 ? validate(&o, &e) : 0;
+	int go = validate_parse(&o, argc, argv, &e);
+	int code = go < 0 ? EXIT_USAGE : go > 0 ? validate(&o, argc, argv, &e) : 0;
 
 	if (code == EXIT_FAILED || code == EXIT_USAGE)
 		fprintf(stderr, "omnibus validate: %s\n", e.text);

@@ -12,6 +12,10 @@
 struct validate_options {
 	struct run_options run;
 	const char *real, *served; /* files */
+	/* the ladder */
+	const char *backend, *profile;
+	int64_t rounds;
+	double load, budget_s;
 	const char *tolerance_text;
 	struct tolerance tolerance;
 	/* positional: a run of --db, or a trace; NULL: none */
@@ -28,8 +32,12 @@ struct validate_run {
 	bool async;
 };
 
-/* The first choice of the options, on their trace. -1: a sentence. */
-int validate_replay(struct validate_run *v, const struct run_options *o, double rate,
+/* Options of the command. 1: go on; 0: --help was printed; -1: a sentence (wrong usage). What is of
+ * a run is not understood yet; release that in every case. */
+int validate_parse(struct validate_options *o, int argc, char **argv, struct err *e);
+
+/* One choice of the options, on their trace. -1: a sentence. */
+int validate_replay(struct validate_run *v, const struct run_options *o, size_t choice, double rate,
 		    struct err *e);
 /* A run of a results database instead. */
 int validate_stored(struct validate_run *v, const char *path, int64_t run_id, struct err *e);
@@ -46,6 +54,7 @@ int64_t validate_scheduled_ns(const struct validate_run *v, const struct record 
 /* Kinds: each prints, and returns the exit code; on EXIT_FAILED and EXIT_USAGE a sentence. */
 int validate_real(struct validate_options *o, struct err *e);
 int validate_served(struct validate_options *o, struct err *e);
+int validate_ladder(struct validate_options *o, int argc, char **argv, struct err *e);
 
 /* Each request of the log, whose rows the run took in this order, beside itself: prints, and
  * returns the exit code. */

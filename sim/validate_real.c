@@ -135,7 +135,7 @@ static int replay_log(struct validate_options *o, const struct real_log *l, stru
 	r->spec.n_rows = l->n;
 	if (run_options_understand(r, o->real, e) < 0)
 		code = r->input_failed ? EXIT_FAILED : EXIT_USAGE;
-	else if (validate_replay(&v, r, r->rates[0], e) < 0)
+	else if (validate_replay(&v, r, 0, r->rates[0], e) < 0)
 		code = EXIT_FAILED;
 	else
 		code = validate_compare(o, l, &v, e);

@@ -49,16 +49,17 @@ static int by_end(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
-int validate_replay(struct validate_run *v, const struct run_options *o, double rate, struct err *e)
+int validate_replay(struct validate_run *v, const struct run_options *o, size_t choice, double rate,
+		    struct err *e)
 {
 	struct replay r = {.options = o,
-			   .choice = &o->choices[0],
+			   .choice = &o->choices[choice],
 			   .rate = rate,
 			   .record = on_record,
 			   .step = on_step,
 			   .sink_arg = v};
 
-	*v = (struct validate_run){.async = o->choices[0].common.async > 0};
+	*v = (struct validate_run){.async = o->choices[choice].common.async > 0};
 	if (replay_check(o, r.choice, e) < 0)
 		return -1;
 	replay_run(&r);

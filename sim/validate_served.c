@@ -203,7 +203,7 @@ static int forecast(struct served_row *r, struct run_options *o, struct err *e)
 	if (!pool_holds(o, r))
 		copy(r->left_out, sizeof(r->left_out),
 		     "its requests need more KV than the pool has");
-	else if ((result = validate_replay(&v, o, NAN, e)) == 0) {
+	else if ((result = validate_replay(&v, o, 0, NAN, e)) == 0) {
 		r->ttft_predicted_s = v.summary.ttft_mean_s;
 		r->tpot_predicted_s = v.summary.tpot_mean_s;
 		r->ttft_error = r->ttft_predicted_s / r->ttft_measured_s - 1;
