@@ -5,6 +5,7 @@
 #include "calibrate/cost.h"
 #include "sim/calibrate_options.h"
 #include "sim/validate_ladder_run.h"
+#include "traces/trace.h"
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,31 +21,58 @@ struct ladder {
 	struct error_pairs steps[N_LADDER_STEPS]; /* of one policy */
 };
 
-/* One run of a policy, as the options were given but for where its times come from. */
-static int run(struct ladder *l, size_t policy, const char *executor, const char *clock,
-	       double rate, struct summary *s, struct err *e)
+/* The options as they were given but for where times come from; released in every case. */
+static int settle(const struct ladder *l, struct validate_options *o, const char *executor,
+		  const char *clock, struct err *e)
 {
-	struct validate_options o;
-	struct validate_run v = {0};
 	bool measures = strcmp(executor, "predict") != 0;
-	int result = -1;
+	struct run_options *r = &o->run;
 
-	if (validate_parse(&o, l->w->argc, l->w->argv, e) <= 0)
+	if (validate_parse(o, l->w->argc, l->w->argv, e) <= 0)
 		return -1;
-	struct run_options *r = &o.run;
-
 	r->executor_text = executor;
 	r->clock_text = clock;
 	r->hardware.device_name = measures ? NULL : l->device;
 	r->recording = measures && !strcmp(clock, "sim") ? l->recording : NULL;
 	if (r->memory.kv_tokens == 0 && r->memory.kv_blocks == 0)
 		r->memory.kv_tokens = POOL_TOK;
-	if (run_options_understand(r, o.argument, e) == 0)
-		result = validate_replay(&v, r, policy, isnan(rate) ? r->rates[0] : rate, e);
+	return run_options_understand(r, o->argument, e);
+}
+
+static int run(const struct ladder *l, size_t policy, const char *executor, const char *clock,
+	       double rate, struct summary *s, struct err *e)
+{
+	struct validate_options o;
+	struct validate_run v = {0};
+	int result = settle(l, &o, executor, clock, e);
+
+	if (result == 0)
+		result =
+			validate_replay(&v, &o.run, policy, isnan(rate) ? o.run.rates[0] : rate, e);
 	*s = v.summary;
 	validate_run_release(&v);
-	run_options_release(r);
+	run_options_release(&o.run);
 	return result;
+}
+
+/* Nothing is timed for minutes to be refused then. */
+static int check_one(const struct ladder *l, const char *executor, const char *clock, struct err *e)
+{
+	struct validate_options o;
+	int code = settle(l, &o, executor, clock, e) == 0 ? 0
+		   : o.run.input_failed			  ? EXIT_FAILED
+							  : EXIT_USAGE;
+	struct trace *t = code == 0 ? trace_open(&o.run.spec, e) : NULL;
+
+	if (code == 0 && !t)
+		code = EXIT_FAILED;
+	if (code == 0 && o.run.n_rates > 1) {
+		err_set(e, "--backend takes one --rate");
+		code = EXIT_USAGE;
+	}
+	trace_close(t);
+	run_options_release(&o.run);
+	return code;
 }
 
 /* A profile of this machine as it is now; what calibrate prints is for people here. */
@@ -97,12 +125,8 @@ static int find_rate(struct ladder *l, size_t policy, struct err *e)
 static int compare_steps(struct ladder *l, struct err *e)
 {
 	struct validate_options o;
+	int result = settle(l, &o, "predict", "sim", e);
 
-	if (validate_parse(&o, l->w->argc, l->w->argv, e) <= 0)
-		return -1;
-	o.run.hardware.device_name = l->device;
-	o.run.executor_text = "predict";
-	int result = run_options_understand(&o.run, o.argument, e);
 	struct executor *x =
 		result < 0 ? NULL
 			   : cost_predict_new(&o.run.model, &o.run.device,
@@ -151,22 +175,35 @@ static int one_policy(struct ladder *l, size_t policy, struct ladder_result *to,
 	return result;
 }
 
+static int run_all(struct ladder *l, struct ladder_result *to, struct err *e)
+{
+	const struct ladder_want *w = l->w;
+	int code = check_one(l, w->backend, "wall", e);
+
+	if (code == 0 && w->profile)
+		code = check_one(l, "predict", "sim", e);
+	for (size_t i = 0; i < w->n_policies && code == 0; i++)
+		code = one_policy(l, i, to, e) == 0 ? 0 : EXIT_FAILED;
+	return code;
+}
+
 int ladder_run(const struct ladder_want *w, struct ladder_result *to, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct ladder l = {.w = w, .rate = NAN};
-	int result = 0;
 
 	snprintf(l.folder, sizeof(l.folder), "%.40s/omnibus-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(l.folder))
-		return err_set(e, "%s: cannot make a folder for what is measured", l.folder);
+	if (!mkdtemp(l.folder)) {
+		err_set(e, "%s: cannot make a folder for what is measured", l.folder);
+		return EXIT_FAILED;
+	}
 	snprintf(l.profile, sizeof(l.profile), "%s/profile.json", l.folder);
 	snprintf(l.recording, sizeof(l.recording), "%s/steps", l.folder);
 	l.device = w->profile ? w->profile : l.profile;
-	for (size_t i = 0; i < w->n_policies && result == 0; i++)
-		result = one_policy(&l, i, to, e);
+	int code = run_all(&l, to, e);
+
 	unlink(l.profile);
 	unlink(l.recording);
 	rmdir(l.folder);
-	return result;
+	return code;
 }

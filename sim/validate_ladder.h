@@ -31,10 +31,10 @@ struct ladder_row {
 	char policy[64], given[256], metric[32];
 	int64_t rounds;
 	double measured, predicted, wall; /* s, or a second */
-	double floor;			  /* |again / measured - 1| */
-	double model_error, wall_error;	  /* predicted / measured - 1, and / wall - 1 */
-	double limit;			  /* the tolerance, or the floor where that is larger */
-	char within[8];			  /* whether both errors are: "yes", "no" */
+	double floor; /* again / measured - 1, or measured / again - 1: the positive one */
+	double model_error, wall_error; /* predicted / measured - 1, and / wall - 1 */
+	double limit;			/* the tolerance, or the floor where that is larger */
+	char within[8];			/* whether both errors are: "yes", "no" */
 };
 extern const struct field ladder_fields[];
 

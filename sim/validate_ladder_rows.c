@@ -94,9 +94,15 @@ static double of_wall(const struct ladder_round *r, const struct ladder_kind *k)
 	return value(&r->wall, k);
 }
 
+/* The same whichever of two is the larger: 1.2 and 1 are as far apart as 1 and 1.2. */
+static double apart(double ratio)
+{
+	return fmax(ratio, 1 / ratio) - 1;
+}
+
 static double of_floor(const struct ladder_round *r, const struct ladder_kind *k)
 {
-	return fabs(value(&r->again, k) / value(&r->measured, k) - 1);
+	return apart(value(&r->again, k) / value(&r->measured, k));
 }
 
 /* Against the mean of the two runs around it: a machine that drifts does so in both. */
@@ -122,7 +128,7 @@ static void judge(struct ladder_row *row, double tolerance, char *outside, size_
 	row->limit = fmax(tolerance, row->floor);
 	snprintf(row->within, sizeof(row->within), "yes");
 	for (int i = 0; i < 2; i++) {
-		if (!(fabs(errors[i].error) > row->limit))
+		if (!(fabs(errors[i].error) > tolerance && apart(1 + errors[i].error) > row->limit))
 			continue;
 		snprintf(row->within, sizeof(row->within), "no");
 		error_say(outside, size, "%s: %s is off by %.4g%s, limit %.4g", row->policy,

@@ -25,13 +25,13 @@ struct ladder_result {
 	struct ladder_steps *steps;
 	size_t n_rows, n_steps;
 	struct tolerance tolerance; /* given */
-	char outside[768];
+	char outside[4096];
 };
 void ladder_result_add(struct ladder_result *to, const struct ladder_round *rounds, size_t n,
 		       const struct error_pairs steps[N_LADDER_STEPS]);
 void ladder_result_release(struct ladder_result *r);
 
-/* Runs all of it. -1: a sentence. */
+/* Runs all of it. The exit code: 0, or EXIT_FAILED or EXIT_USAGE and a sentence. */
 int ladder_run(const struct ladder_want *w, struct ladder_result *to, struct err *e);
 
 /* Adds each step of a recording to the pairs of its kind: what it took, and what x says of it. */
