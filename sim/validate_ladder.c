@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 enum { POOL_TOK = 65536 };
-static const double CALIBRATE_S = 20; /* a round */
 
 struct ladder {
 	const struct ladder_want *w;
@@ -83,7 +82,7 @@ static int calibrate(struct ladder *l, struct err *e)
 					    .model = w->model,
 					    .tp = w->tp,
 					    .kv_bits = 16,
-					    .budget_s = w->budget_s > 0 ? w->budget_s : CALIBRATE_S,
+					    .budget_s = w->budget_s,
 					    .seed = 1,
 					    .output = l->profile};
 	int out;

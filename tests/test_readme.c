@@ -82,10 +82,11 @@ static void make_folder(const char *name, const char *trace)
 	assert_true(shell("ln -s '" OMNIBUS_SOURCE "'/traces/* traces/"));
 	if (!trace)
 		return;
-	/* this one and those beside it */
-	char command[2048];
-	int n = snprintf(command, sizeof(command), "ln -s '%.*s'/* .",
-			 (int)(strrchr(trace, '/') - trace), trace);
+	/* this one and those beside it, and what was measured */
+	char command[4096];
+	int len = (int)(strrchr(trace, '/') - trace);
+	int n = snprintf(command, sizeof(command), "ln -s '%.*s'/* . && ln -s '%.*s/../measured' .",
+			 len, trace, len, trace);
 	assert_true(n > 0 && (size_t)n < sizeof(command) && shell(command));
 }
 
