@@ -361,9 +361,12 @@ enum { PROGRESS_EVENTS = 1 << 16 };
 static void loop(struct sim *s)
 {
 	int64_t horizon_ns = s->c->horizon_ns < 0 ? INT64_MAX : s->c->horizon_ns;
+	bool wall = s->c->wall != NULL;
 	enum event_kind kind;
 	uint32_t index;
 
+	if (wall)
+		real_wait(s, horizon_ns);
 	while (!s->failed && agenda_time(&s->agenda) <= horizon_ns &&
 	       agenda_next(&s->agenda, &s->now_ns, &kind, &index)) {
 		if (s->now_ns > TIME_MAX_NS) {
@@ -380,7 +383,7 @@ static void loop(struct sim *s)
 			plan_or_wait(s);
 		if (++s->counts.events % PROGRESS_EVENTS == 0)
 			real_progress(s);
-		if (s->c->wall)
+		if (wall)
 			real_wait(s, horizon_ns);
 	}
 	s->cut_off = agenda_time(&s->agenda) != INT64_MAX;

@@ -154,6 +154,20 @@ static void test_arrivals_are_waited_for(void **state)
 	harness_release(&r);
 }
 
+/* The first one too, where a trace does not begin with it. */
+static void test_the_first_arrival_is_waited_for(void **state)
+{
+	(void)state;
+	struct turned c = {.now_ns = START_NS, .late_ns = 7};
+	const struct trace_row one = {.arrive_ns = 500, .prompt_tok = 5, .output_tok = 1};
+	struct harness_result r;
+
+	run_by_hand(&c, -1, &one, 1, &r);
+	assert_steps(&r, "500-607");
+	assert_string_equal(c.slept, "500");
+	harness_release(&r);
+}
+
 /* A sleep that ends 30 ns late: the request was there at 1000, its step ends at 1130. */
 static void test_what_comes_late_is_late(void **state)
 {
@@ -323,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_same_as_simulated),
 		cmocka_unit_test(test_arrivals_are_waited_for),
+		cmocka_unit_test(test_the_first_arrival_is_waited_for),
 		cmocka_unit_test(test_what_comes_late_is_late),
 		cmocka_unit_test(test_the_time_between_steps_is_real),
 		cmocka_unit_test(test_horizon),
