@@ -268,6 +268,8 @@ void read_fit(struct config *c, struct fit *f)
 	if (!c->failed && f->bits != 16 && f->bits != 8 && f->bits != 4 && f->bits != 2)
 		config_fail(c, "bits is %d: it must be 16, 8, 4 or 2", f->bits);
 	read_form(c, f);
+	if (c->failed) /* the rest is read by the form */
+		return;
 	read_shape(c, &f->shape);
 	f->shape.op = f->op;
 	f->shape.bits = f->bits;

@@ -330,6 +330,40 @@ static void test_bad_files(void **state)
 		assert_refused(parse(bad[i][0], &e) ? 0 : -1, e, bad[i][1]);
 }
 
+/* A byte that is another one, or the end: a sentence, or a profile whose forecasts are times. */
+static void test_damaged_files(void **state)
+{
+	struct profile *p = sample();
+	const char *path = testing_path("whole.json");
+	const struct point at = {.op = OP_GEMM, .bits = 16, .m = 7, .n = 5000, .k = 3000};
+	struct err e;
+
+	(void)state;
+	assert_fine(profile_save(p, path, &e), e);
+	char *text = read_file(path);
+	size_t size = strlen(text), refused = 0, read = 0;
+	for (size_t i = 0; i < size; i += 7) {
+		static const char bytes[] = "\"{}[],:-9.e\n";
+		char was = text[i];
+
+		text[i] = bytes[i % (sizeof(bytes) - 1)];
+		struct profile *q = profile_parse(text, i % 5 ? size : i, "damaged", &e);
+		text[i] = was;
+		if (!q) {
+			refused++;
+			assert_true(strstr(e.text, "damaged") == e.text);
+			continue;
+		}
+		read++;
+		double ns = profile_ns(q, &at, NULL);
+		assert_true(ns >= 0 && ns < 1e300);
+		profile_free(q);
+	}
+	assert_true(refused > 100 && read > 100);
+	free(text);
+	profile_free(p);
+}
+
 /* As a device */
 
 static void test_device_with_profile(void **state)
@@ -389,10 +423,15 @@ static void test_built_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_saved_and_read_again), cmocka_unit_test(test_forecasts),
-		cmocka_unit_test(test_own_shape_wins),	     cmocka_unit_test(test_one_width),
-		cmocka_unit_test(test_least_profile),	     cmocka_unit_test(test_bad_files),
-		cmocka_unit_test(test_device_with_profile),  cmocka_unit_test(test_built_in),
+		cmocka_unit_test(test_saved_and_read_again),
+		cmocka_unit_test(test_forecasts),
+		cmocka_unit_test(test_own_shape_wins),
+		cmocka_unit_test(test_one_width),
+		cmocka_unit_test(test_least_profile),
+		cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_device_with_profile),
+		cmocka_unit_test(test_built_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
