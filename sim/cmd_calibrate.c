@@ -13,7 +13,7 @@ struct parsed {
 	struct calibrate_options o;
 	const char *scope;
 	int64_t seed;
-	bool tp_given, kv_bits_given, budget_given, seed_given, threads_given;
+	bool tp_given, kv_bits_given, budget_given, seed_given, threads_given, cell_given;
 	char today[16];
 };
 
@@ -54,7 +54,8 @@ static int check_modes(const struct parsed *p, int mode, struct err *e)
 		{"--source", "--backend and --import", o->source, BACKEND | IMPORT},
 		{"--date", "--backend and --import", o->date, BACKEND | IMPORT},
 		{"--server", "--backend and --import", o->server, BACKEND | IMPORT},
-		{"--scope", "--backend and --import", p->scope, BACKEND | IMPORT},
+		{"--scope", "--import", p->scope, IMPORT},
+		{"--cell-ns", "--import", p->cell_given, IMPORT},
 		{"--plot", "--show", o->plot, SHOW},
 	};
 
@@ -97,12 +98,16 @@ static int check_date(struct parsed *p, struct err *e)
 
 static int check_scope(struct parsed *p, struct err *e)
 {
-	if (!p->scope || strcmp(p->scope, "sequence") == 0)
-		p->o.scope = SCOPE_SEQUENCE;
-	else if (strcmp(p->scope, "unified") == 0)
-		p->o.scope = SCOPE_UNIFIED;
-	else
+	bool unified = p->scope && strcmp(p->scope, "unified") == 0;
+
+	if (p->scope && !unified && strcmp(p->scope, "sequence") != 0)
 		return err_set(e, "--scope '%.40s' must be sequence or unified", p->scope);
+	if (unified != p->cell_given)
+		return err_set(e, "--scope unified and --cell-ns NS, what a token and a cell take, "
+				  "go together");
+	if (p->cell_given && !(p->o.scope_cell_ns > 0))
+		return err_set(e, "--cell-ns is %g: it must be above 0", p->o.scope_cell_ns);
+	p->o.scope = unified ? SCOPE_UNIFIED : SCOPE_SEQUENCE;
 	return 0;
 }
 
@@ -189,6 +194,13 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 		TEXT_ROW("scope", 0, &p->scope, "sequence|unified",
 			 "what a token attends to: its sequence (paged servers), or all cells in "
 			 "use (llama.cpp's server)"),
+		{.name = "cell-ns",
+		 .kind = OPTION_REAL,
+		 .value = &o->scope_cell_ns,
+		 .given = &p->cell_given,
+		 .arg = "NS",
+		 .max = 1e9,
+		 .help = "--scope unified: what a token takes for each cell, over all layers"},
 		TEXT_ROW("plot", 0, &o->plot, "FILE.svg", "--show: draws it with gnuplot"),
 		{.name = NULL},
 	};

@@ -86,6 +86,26 @@ static void test_show(void **state)
 	testing_run_free(&o);
 }
 
+/* Of llama.cpp's server: every token attends over all cells in use. */
+static void test_unified_scope(void **state)
+{
+	struct run_output o;
+	struct profile *p;
+	struct err e;
+
+	(void)state;
+	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o - --scope unified "
+			"--cell-ns 0.25",
+			steps_table());
+	assert_exit(o, 0);
+	p = profile_parse(o.out, strlen(o.out), "stdout", &e);
+	assert_non_null(p);
+	assert_i64(p->scope, SCOPE_UNIFIED);
+	assert_near(p->scope_cell_ns, 0.25, 0);
+	profile_free(p);
+	testing_run_free(&o);
+}
+
 /* To the standard output goes the profile and nothing else. */
 static void test_to_standard_output(void **state)
 {
@@ -126,6 +146,11 @@ static void test_usage(void **state)
 		{"--import a.csv --device h100 -o p.json --date tomorrow", "is not a day", 2},
 		{"--import a.csv --device h100 -o p.json --scope all",
 		 "must be sequence or unified", 2},
+		{"--import a.csv --device h100 -o p.json --scope unified", "go together", 2},
+		{"--import a.csv --device h100 -o p.json --cell-ns 3", "go together", 2},
+		{"--import a.csv --device h100 -o p.json --scope unified --cell-ns 0",
+		 "--cell-ns is 0: it must be above 0", 2},
+		{"--backend cpu --scope sequence", "--scope is for --import", 2},
 		{"--import a.csv --device h100 -o p.json --source ''", "--source has 0 bytes", 2},
 		{"--import a.csv --device h100 -o p.json -m no-model", "unknown model", 2},
 	};
@@ -256,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_table_becomes_a_device),
 		cmocka_unit_test(test_show),
+		cmocka_unit_test(test_unified_scope),
 		cmocka_unit_test(test_to_standard_output),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_refused_leaves_no_profile),
