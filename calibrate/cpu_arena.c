@@ -38,7 +38,7 @@ static int64_t wanted(const struct cpu_arena *a, int64_t n)
 	copies = copies < most ? copies : most;
 	all = copies > all ? copies : all;
 	/* of what is larger than all copies may be, each begins elsewhere */
-	return all > n + SHIFT_FLOATS ? all : n + SHIFT_FLOATS;
+	return all > n ? all : n + SHIFT_FLOATS;
 }
 
 /* Grows by what is missing, so that numbers that are there stay as hot or cold as they are. */
@@ -54,12 +54,16 @@ static int grow(struct cpu_arena *a, int64_t n, struct err *e)
 	return 0;
 }
 
+/* In the front of the array alone, where it was grown for something larger. */
 float *cpu_arena_part(struct cpu_arena *a, int64_t n, struct err *e)
 {
-	if (grow(a, wanted(a, n), e) < 0)
+	int64_t all = wanted(a, n);
+
+	if (grow(a, all, e) < 0)
 		return NULL;
-	if (a->at + n > a->n)
-		a->at = (a->at + n) % SHIFT_FLOATS % (a->n - n) / LINE_FLOATS * LINE_FLOATS;
+	if (a->at + n > all)
+		a->at = all > 2 * n ? 0 : (a->at + n) % SHIFT_FLOATS % (all - n + 1);
+	a->at -= a->at % LINE_FLOATS;
 	float *part = a->x + a->at;
 	a->at += (n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 	return part;

@@ -1,7 +1,6 @@
 /* The inner loops for any processor, and the choice between what there is. */
 
 #define KERNEL
-#define FMA(a, b, c) ((a) * (b) + (c))
 #define KERNELS	     static const struct cpu_kernels kernels_plain
 #define KERNELS_NAME "plain"
 #include "calibrate/cpu_kernels_body.h"
@@ -12,7 +11,7 @@ enum { N_KERNELS = 2 };
 
 static int unable(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 0 : 1;
+	return __builtin_cpu_supports("avx2") ? 0 : 1;
 }
 #else
 static const struct cpu_kernels *const fastest_first[] = {&kernels_plain};

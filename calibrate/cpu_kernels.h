@@ -1,6 +1,6 @@
 /*
  * cpu_kernels.h: the inner loops of the backend "cpu", on one thread: compiled for any processor
- * and, on x86-64, for AVX2 with FMA; cpu_kernels() picks what this machine has.
+ * and, on x86-64, for AVX2; cpu_kernels() picks what this machine has.
  *
  * Rows are dense, `d` numbers each, unless a stride is named.
  */

@@ -1,8 +1,7 @@
-/* The inner loops for AVX2 with FMA; empty where there is no such thing. */
+/* The inner loops for AVX2; empty where there is no such thing. */
 #if defined(__x86_64__)
 
-#define KERNEL	     __attribute__((target("avx2,fma")))
-#define FMA(a, b, c) fmaf((a), (b), (c))
+#define KERNEL	     __attribute__((target("avx2")))
 #define KERNELS	     const struct cpu_kernels cpu_kernels_avx2
 #define KERNELS_NAME "avx2"
 #include "calibrate/cpu_kernels_body.h"

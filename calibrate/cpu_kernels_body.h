@@ -1,8 +1,10 @@
 /*
  * cpu_kernels_body.h: the loops themselves, included once for each instruction set, with
  *   KERNEL          attributes of a function,
- *   FMA(a, b, c)    a x b + c, fused where that is one instruction,
  *   KERNELS, KERNELS_NAME  what declares the table that comes out, and its name.
+ *
+ * Loops have no branches and no calls, and sums are plain ones, so that gcc and clang make vectors
+ * of them.
  */
 
 #include "calibrate/cpu_kernels.h"
@@ -11,26 +13,53 @@
 #include <stddef.h>
 #include <string.h>
 
+/* 2^x is not asked for below: no product of it with a number near 1 is denormal. */
+#define LEAST_POWER (-100.0F)
+
 /*
- * 2^x for x <= 0 to 2 units in the last place; of less than -100 it is that of -100, so that no
- * product with a number near 1 is denormal. The powers of ln 2 over the factorials are the series
- * of e^(f ln 2) for f in [-1/2, 1/2].
+ * 2^x for LEAST_POWER <= x <= 0, to 2 units in the last place. The powers of ln 2 over the
+ * factorials are the series of e^(f ln 2) for f in [-1/2, 1/2].
  */
 KERNEL static inline float power2(float x)
 {
-	x = x < -100.0F ? -100.0F : x;
 	int32_t whole = (int32_t)(x - 0.5F);
-	float f = x - (float)whole, p = 1.5403530e-4F;
-	p = FMA(p, f, 1.3333558e-3F);
-	p = FMA(p, f, 9.6181291e-3F);
-	p = FMA(p, f, 5.5504109e-2F);
-	p = FMA(p, f, 2.4022651e-1F);
-	p = FMA(p, f, 6.9314718e-1F);
-	p = FMA(p, f, 1.0F);
+	float f = x - (float)whole, p = 1.5403530e-4F, scale;
+	p = p * f + 1.3333558e-3F;
+	p = p * f + 9.6181291e-3F;
+	p = p * f + 5.5504109e-2F;
+	p = p * f + 2.4022651e-1F;
+	p = p * f + 6.9314718e-1F;
+	p = p * f + 1.0F;
 	int32_t bits = (whole + 127) * (1 << 23);
-	float scale;
 	memcpy(&scale, &bits, sizeof(scale));
 	return p * scale;
+}
+
+KERNEL static inline float clamp(float x)
+{
+	return x < LEAST_POWER ? LEAST_POWER : x;
+}
+
+enum { LANES = 8 };
+
+/* In lanes by hand: compilers take the order of a maximum more seriously than that of a sum. */
+KERNEL static float largest(const float *x, int64_t n)
+{
+	float top[LANES], most = x[0];
+	int64_t j = 0;
+
+	for (int i = 0; i < LANES; i++)
+		top[i] = x[0];
+	for (; j + LANES <= n; j += LANES) {
+#pragma omp simd
+		for (int i = 0; i < LANES; i++)
+			top[i] = x[j + i] > top[i] ? x[j + i] : top[i];
+	}
+	for (; j < n; j++)
+		most = x[j] > most ? x[j] : most;
+	for (int i = 0; i < LANES; i++)
+		most = top[i] > most ? top[i] : most;
+	return most;
 }
 
 KERNEL static float dot(const float *restrict a, const float *restrict b, int64_t n)
@@ -39,47 +68,83 @@ KERNEL static float dot(const float *restrict a, const float *restrict b, int64_
 
 #pragma omp simd reduction(+ : sum)
 	for (int64_t i = 0; i < n; i++)
-		sum = FMA(a[i], b[i], sum);
+		sum += a[i] * b[i];
 	return sum;
+}
+
+/* Four at a time: a sum waits for itself, four do not wait for each other. */
+KERNEL static void dot4(const float *restrict q, const float *restrict k, int64_t stride, int64_t n,
+			float *restrict s)
+{
+	const float *k1 = k + stride, *k2 = k1 + stride, *k3 = k2 + stride;
+	float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+	for (int64_t i = 0; i < n; i++) {
+		s0 += q[i] * k[i];
+		s1 += q[i] * k1[i];
+		s2 += q[i] * k2[i];
+		s3 += q[i] * k3[i];
+	}
+	s[0] = s0;
+	s[1] = s1;
+	s[2] = s2;
+	s[3] = s3;
 }
 
 KERNEL static void scores(const float *q, int64_t rows, int64_t d, const float *k, int64_t k_stride,
 			  int64_t n, float *s, int64_t s_stride)
 {
-	for (int64_t j = 0; j < n; j++)
+	int64_t j = 0;
+
+	for (; j + 4 <= n; j += 4)
+		for (int64_t r = 0; r < rows; r++)
+			dot4(q + r * d, k + j * k_stride, k_stride, d, s + r * s_stride + j);
+	for (; j < n; j++)
 		for (int64_t r = 0; r < rows; r++)
 			s[r * s_stride + j] = dot(q + r * d, k + j * k_stride, d);
 }
 
 KERNEL static float softmax(float *s, int64_t n, int64_t width, float *max, float *sum)
 {
-	float top = *max, add = 0;
+	float top = n > 0 ? largest(s, n) : *max, add = 0;
 
-#pragma omp simd reduction(max : top)
+	top = top > *max ? top : *max;
+#pragma omp simd
 	for (int64_t j = 0; j < n; j++)
-		top = s[j] > top ? s[j] : top;
+		s[j] = clamp(s[j] - top);
+#pragma omp simd
+	for (int64_t j = 0; j < n; j++)
+		s[j] = power2(s[j]);
 #pragma omp simd reduction(+ : add)
-	for (int64_t j = 0; j < n; j++) {
-		s[j] = power2(s[j] - top);
+	for (int64_t j = 0; j < n; j++)
 		add += s[j];
-	}
 	for (int64_t j = n; j < width; j++)
 		s[j] = 0;
-	float shrink = power2(*max - top);
+	float shrink = power2(clamp(*max - top));
 	*max = top;
 	*sum = *sum * shrink + add;
 	return shrink;
 }
 
-KERNEL static void weigh_row(const float *restrict s, const float *restrict v, int64_t v_stride,
+/* Four at a time: o is loaded and stored a quarter as often. */
+KERNEL static void weigh_row(const float *restrict s, const float *restrict v, int64_t stride,
 			     int64_t n, int64_t d, float *restrict o)
 {
-	for (int64_t j = 0; j < n; j++) {
-		const float weight = s[j];
-		const float *row = v + j * v_stride;
+	int64_t j = 0;
+
+	for (; j + 4 <= n; j += 4, v += 4 * stride) {
+		const float *v1 = v + stride, *v2 = v1 + stride, *v3 = v2 + stride;
+		const float w0 = s[j], w1 = s[j + 1], w2 = s[j + 2], w3 = s[j + 3];
 #pragma omp simd
 		for (int64_t i = 0; i < d; i++)
-			o[i] = FMA(weight, row[i], o[i]);
+			o[i] += w0 * v[i] + w1 * v1[i] + (w2 * v2[i] + w3 * v3[i]);
+	}
+	for (; j < n; j++, v += stride) {
+		const float w = s[j];
+#pragma omp simd
+		for (int64_t i = 0; i < d; i++)
+			o[i] += w * v[i];
 	}
 }
 
@@ -122,7 +187,7 @@ KERNEL static void unpack(const uint8_t *restrict code, int bits, int64_t d,
 	for (int shift = 0; shift < 8; shift += bits, scale += bytes, zero += bytes, to += bytes) {
 #pragma omp simd
 		for (int64_t i = 0; i < bytes; i++)
-			to[i] = FMA((float)(code[i] >> shift & mask), scale[i], zero[i]);
+			to[i] = (float)(code[i] >> shift & mask) * scale[i] + zero[i];
 	}
 }
 
@@ -139,7 +204,7 @@ KERNEL static float mean_square(const float *x, int64_t n, float mean)
 
 #pragma omp simd reduction(+ : square)
 	for (int64_t i = 0; i < n; i++)
-		square = FMA(x[i] - mean, x[i] - mean, square);
+		square += (x[i] - mean) * (x[i] - mean);
 	return square / (float)n;
 }
 
@@ -167,7 +232,7 @@ KERNEL static void norm(float *x, const float *add, const float *weight, const f
 	if (bias) {
 #pragma omp simd
 		for (int64_t i = 0; i < n; i++)
-			y[i] = FMA((x[i] - mean) * scale, weight[i], bias[i]);
+			y[i] = (x[i] - mean) * scale * weight[i] + bias[i];
 	} else {
 #pragma omp simd
 		for (int64_t i = 0; i < n; i++)
@@ -182,42 +247,71 @@ KERNEL static void rotate(float *x, const float *cos, const float *sin, int64_t 
 #pragma omp simd
 	for (int64_t i = 0; i < n; i++) {
 		const float a = x[i], b = half[i];
-		x[i] = FMA(a, cos[i], -b * sin[i]);
-		half[i] = FMA(b, cos[i], a * sin[i]);
+		x[i] = a * cos[i] - b * sin[i];
+		half[i] = b * cos[i] + a * sin[i];
 	}
 }
 
-/* x / (1 + e^-x), through e^-|x|. */
-KERNEL static inline float swish(float x, float by)
+/* 1 / (1 + 2^x), through 2^-|x| = e: that is e / (1 + e), or the other part of 1 for x < 0. */
+KERNEL static void logistic(float *restrict y, const float *restrict x, int64_t n)
 {
-	float e = power2(-fabsf(by) * 1.44269504F);
-	return x * (by < 0 ? e : 1.0F) / (1 + e);
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = clamp(-fabsf(x[i]));
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = power2(y[i]);
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = 0.5F - copysignf(0.5F - y[i] / (1 + y[i]), x[i]);
+}
+
+enum { PART = 256 };
+
+/* SiLU(x) is x / (1 + e^-x). */
+KERNEL static void silu_part(const float *gate, const float *up, int64_t n, float *y)
+{
+	float share[PART];
+
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = -1.44269504F * gate[i];
+	logistic(share, y, n);
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = gate[i] * share[i] * up[i];
+}
+
+/* (1 + tanh z) / 2 is 1 / (1 + e^-2z), z = sqrt(2 / pi) (x + 0.044715 x^3) */
+KERNEL static void gelu_part(const float *x, int64_t n, float *y)
+{
+	float share[PART];
+
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = -1.44269504F * 1.59576912F * x[i] * (1.0F + 0.044715F * x[i] * x[i]);
+	logistic(share, y, n);
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = x[i] * share[i];
 }
 
 KERNEL static void act(const float *gate, const float *up, int64_t n, float *y)
 {
-	if (up) {
-#pragma omp simd
-		for (int64_t i = 0; i < n; i++)
-			y[i] = swish(gate[i], gate[i]) * up[i];
-		return;
-	}
-	/* (1 + tanh z) / 2 is 1 / (1 + e^-2z), z = sqrt(2 / pi) (x + 0.044715 x^3) */
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++) {
-		const float x = gate[i];
-		y[i] = swish(x, 1.59576912F * x * FMA(0.044715F * x, x, 1.0F));
+	for (int64_t i = 0; i < n; i += PART) {
+		int64_t part = n - i < PART ? n - i : PART;
+		if (up)
+			silu_part(gate + i, up + i, part, y + i);
+		else
+			gelu_part(gate + i, part, y + i);
 	}
 }
 
 KERNEL static int64_t argmax(const float *x, int64_t n)
 {
-	float top = x[0];
+	float top = largest(x, n);
 	int64_t i = 0;
 
-#pragma omp simd reduction(max : top)
-	for (int64_t j = 0; j < n; j++)
-		top = x[j] > top ? x[j] : top;
 	while (i + 1 < n && x[i] < top)
 		i++;
 	return i;
