@@ -15,8 +15,8 @@
 struct cpu_time_rig {
 	struct cpu_attention attention;
 	struct cpu_kv own, *kv;
-	int64_t *table; /* of a call: all blocks of the pool, from another one on each time */
-	int64_t next_block, next_layer;
+	int64_t *table; /* of a call: blocks of the pool */
+	int64_t turn;	/* calls so far */
 };
 
 struct cpu_time {

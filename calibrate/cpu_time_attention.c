@@ -70,28 +70,36 @@ static int check_heads(const struct point *p, struct err *e)
 	return 0;
 }
 
-/* Sequences into the pool, from its next block on. Returns their tokens; -1: no room. */
-static int64_t place(struct cpu_time *t, struct cpu_time_rig *r, const struct backend_seq *seqs,
-		     size_t n, struct err *e)
+/* Blocks and layer of this turn: all layers, then other blocks, until a step's bytes were read. */
+static int64_t choose_blocks(struct cpu_time *t, struct cpu_time_rig *r, int64_t blocks)
 {
-	int64_t tok = 0, blocks = 0, all = r->kv->is.blocks;
+	const struct cpu_kv_want *w = &r->kv->is;
+	int64_t bytes = cpu_kv_bytes(w) / (w->layers * w->blocks) * blocks;
+	int64_t turns = t->step->weights.bytes / bytes + t->step->weights.layers;
+	int64_t turn = r->turn++ % turns, from = turn / w->layers * blocks;
 
+	for (int64_t i = 0; i < blocks; i++)
+		r->table[i] = r->kv->order[(from + i) % w->blocks];
+	return turn % w->layers;
+}
+
+/* Sequences, one behind the other in the table. -1: no room; else their tokens and blocks. */
+static int place(struct cpu_time *t, struct cpu_time_rig *r, const struct backend_seq *seqs,
+		 size_t n, int64_t *tok, int64_t *blocks, struct err *e)
+{
+	*tok = *blocks = 0;
 	if (cpu_step_check(t->step, r->kv, seqs, n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		t->seq[i] = (struct cpu_seq){.row = tok,
+		t->seq[i] = (struct cpu_seq){.row = *tok,
 					     .new_tok = seqs[i].new_tok,
 					     .prior_tok = seqs[i].prior_tok,
-					     .block = r->table + blocks,
+					     .block = r->table + *blocks,
 					     .window = (int64_t)i};
-		tok += seqs[i].new_tok;
-		blocks += cpu_kv_blocks(r->kv, seqs[i].new_tok + seqs[i].prior_tok);
+		*tok += seqs[i].new_tok;
+		*blocks += cpu_kv_blocks(r->kv, seqs[i].new_tok + seqs[i].prior_tok);
 	}
-	for (int64_t i = 0; i < blocks; i++)
-		r->table[i] = r->kv->order[(r->next_block + i) % all];
-	r->next_block = (r->next_block + blocks) % all;
-	r->next_layer = (r->next_layer + 1) % r->kv->is.layers;
-	return tok;
+	return 0;
 }
 
 int cpu_time_attention(struct cpu_time *t, const struct point *p, double *ns, struct err *e)
@@ -102,9 +110,10 @@ int cpu_time_attention(struct cpu_time *t, const struct point *p, double *ns, st
 	if (check_heads(p, e) < 0 || cpu_time_seqs(p, &seqs, &n, e) < 0)
 		return -1;
 	struct cpu_time_rig *r = find_rig(t, p, e);
-	int64_t tok = r ? place(t, r, seqs, n, e) : -1;
+	int64_t tok = 0, blocks = 0;
+	int placed = r ? place(t, r, seqs, n, &tok, &blocks, e) : -1;
 	free(seqs);
-	if (tok < 0)
+	if (placed < 0)
 		return -1;
 	int64_t width = (p->heads + 2 * p->kv_heads) * p->head_dim;
 	float *out = cpu_arena_room(&t->arena, 1, tok * p->heads * p->head_dim, e);
@@ -113,9 +122,10 @@ int cpu_time_attention(struct cpu_time *t, const struct point *p, double *ns, st
 		return -1;
 	const float *k = q + p->heads * p->head_dim;
 	const struct cpu_kv_rows rows = {.x = {k, k + p->kv_heads * p->head_dim}, .stride = width};
+	int64_t layer = choose_blocks(t, r, blocks);
 	cpu_attention_plan(&r->attention, t->seq, n);
 	double begin = cpu_now_ns();
-	cpu_attention_run(&r->attention, r->kv, r->next_layer, q, &rows, out);
+	cpu_attention_run(&r->attention, r->kv, layer, q, &rows, out);
 	*ns = cpu_now_ns() - begin;
 	return 0;
 }
