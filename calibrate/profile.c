@@ -1,4 +1,5 @@
 #include "calibrate/profile.h"
+#include "calibrate/profile_fit.h"
 #include "calibrate/profile_json.h"
 #include <string.h>
 
@@ -18,7 +19,7 @@ static int shape_match(const struct fit *f, const struct point *at)
 	return same;
 }
 
-double profile_ns(const struct profile *p, const struct point *at, enum profile_where *where)
+const struct fit *profile_find(const struct profile *p, const struct point *at)
 {
 	const struct fit *best = NULL;
 	int best_match = -1;
@@ -34,6 +35,13 @@ double profile_ns(const struct profile *p, const struct point *at, enum profile_
 			best = f;
 		}
 	}
+	return best;
+}
+
+double profile_ns(const struct profile *p, const struct point *at, enum profile_where *where)
+{
+	const struct fit *best = profile_find(p, at);
+
 	if (where)
 		*where = !best			? PROFILE_ABSENT
 			 : fit_inside(best, at) ? PROFILE_INSIDE

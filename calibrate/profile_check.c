@@ -149,7 +149,9 @@ static int check_place(const struct profile *p, const struct doubled *d, struct 
 			continue;
 		*size_at(&half, d->offset[i]) /= 2;
 		half_ns = profile_ns(p, &half, &before);
-		if (before == PROFILE_INSIDE && check_rise(&at, ns, &half, half_ns, e) < 0)
+		/* two fits have each their own noise: a curve of a shape, and all others */
+		if (before == PROFILE_INSIDE && profile_find(p, &half) == profile_find(p, &at) &&
+		    check_rise(&at, ns, &half, half_ns, e) < 0)
 			return -1;
 	}
 	return 0;

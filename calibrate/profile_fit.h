@@ -23,6 +23,9 @@ enum {
 int profile_fit(struct profile *p, const struct points *points, const struct fit_want *w,
 		struct err *e);
 
+/* The fit that profile_ns() asks; NULL: none. */
+const struct fit *profile_find(const struct profile *p, const struct point *at);
+
 /*
  * Coefficients of whole steps (struct whole_steps) from points of OP_STEP, by least squares on
  * relative errors, none below 0: of prefill steps, of decode steps, in two pieces by the number of

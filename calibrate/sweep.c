@@ -1,7 +1,6 @@
 /* sweep.c: points timed in rounds, as long as the budget lasts. */
 #include "calibrate/sweep.h"
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
+#include "calibrate/sweep_repeats.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -9,19 +8,16 @@
 /* Up to so long, runs before the first that counts wake caches and threads, and several count. */
 static const double SHORT_NS = 1e6, WARM_NS = 1e7;
 enum { SHORT_RUNS = 3 };
-/* Of the budget: what is planned for the rounds of all points; what one point may take. */
-static const double PLANNED = 0.85, ONE = 0.1;
+/* Of the budget: what is planned for the rounds of all points; what one of them may take. */
+static const double PLANNED = 0.85, ONE = 0.02;
+/* And what an operation may take as long as others wait, so that dear ones leave time for cheap. */
+static const double OP_SHARE = 0.03, op_share[N_OPS] = {[OP_GEMM] = 0.2,
+							[OP_PREFILL] = 0.15,
+							[OP_DECODE] = 0.2,
+							[OP_MIXED] = 0.15,
+							[OP_STEP] = 0.15};
 /* Beyond so much of the budget the rounds end as they are. */
 static const double LATE = 1.3;
-/* Repeats that differ by more than this want more of them, until the median is known so well. */
-static const double WIDE = 1.1, KNOWN = 0.01;
-
-struct timing {
-	struct point point;
-	double *ns; /* every repeat, sorted */
-	bool in_hand;
-};
-
 struct sweep {
 	const struct sweep_want *w;
 	const struct backend_ops *ops;
@@ -31,7 +27,8 @@ struct sweep {
 	struct timing *t;
 	size_t n;
 	double spent_ns;
-	double planned_ns; /* rounds to come of the points in hand */
+	double planned_ns;   /* rounds to come of the points in hand */
+	double op_ns[N_OPS]; /* all rounds of those of an operation */
 	struct sweep_state state;
 	struct backend_seq *seqs;
 };
@@ -98,23 +95,6 @@ static int run_once(struct sweep *s, const struct point *p, double *ns, struct e
 	return s->ops->step(s->b[0], s->seqs, n, ns, e);
 }
 
-static double quantile(const struct timing *t, double q)
-{
-	return gsl_stats_quantile_from_sorted_data(t->ns, 1, (size_t)t->point.repeats, q);
-}
-
-static void add_repeat(struct timing *t, double ns)
-{
-	int64_t i = t->point.repeats++;
-
-	for (; i > 0 && t->ns[i - 1] > ns; i--)
-		t->ns[i] = t->ns[i - 1];
-	t->ns[i] = ns;
-	t->point.ns = quantile(t, 0.5);
-	t->point.min_ns = t->ns[0];
-	t->point.max_ns = t->ns[t->point.repeats - 1];
-}
-
 /* Runs it, after one that does not count where it is short. As backend_ops.time(). */
 static int run_visit(struct sweep *s, struct timing *t, struct err *e)
 {
@@ -133,7 +113,7 @@ static int run_visit(struct sweep *s, struct timing *t, struct err *e)
 		if (!(ns > 0 && isfinite(ns)))
 			return err_set(e, "%.17g ns are no time", ns);
 		all_ns += ns;
-		add_repeat(t, ns);
+		timing_add(t, ns);
 	}
 	s->spent_ns += fmax(all_ns, now_ns() - start_ns);
 	return rc;
@@ -196,13 +176,19 @@ static void note_unknown(struct sweep *s, const struct point *p, const struct er
 			p->bits, why->text);
 }
 
-/* Whether there is time for so long a visit in every round. */
-static bool affords(const struct sweep *s, double ns, double share)
-{
-	double rounds_ns = ns * SWEEP_ROUNDS, budget_ns = s->w->budget_s * 1e9;
+enum afford { AFFORD, AFFORD_LATER, TOO_DEAR, TOO_LATE };
 
-	return rounds_ns <= share * budget_ns &&
-	       s->spent_ns + s->planned_ns + rounds_ns <= PLANNED * budget_ns;
+/* Whether there is time for so long a visit in every round. */
+static enum afford affords(const struct sweep *s, const struct point *p, bool first)
+{
+	double rounds_ns = expected_ns(s, p) * SWEEP_ROUNDS, budget_ns = s->w->budget_s * 1e9;
+	double share = op_share[p->op] > 0 ? op_share[p->op] : OP_SHARE;
+
+	if (s->spent_ns + s->planned_ns + rounds_ns > PLANNED * budget_ns)
+		return TOO_LATE;
+	if (rounds_ns > ONE * budget_ns)
+		return TOO_DEAR;
+	return first && s->op_ns[p->op] + rounds_ns > share * budget_ns ? AFFORD_LATER : AFFORD;
 }
 
 static enum visit first_visit(struct sweep *s, struct timing *t, struct err *e)
@@ -217,13 +203,15 @@ static enum visit first_visit(struct sweep *s, struct timing *t, struct err *e)
 	if (v == VISIT_FINE) {
 		s->state.timed++;
 		s->planned_ns += visit_ns(t->point.ns) * (SWEEP_ROUNDS - 1);
+		s->op_ns[t->point.op] += visit_ns(t->point.ns) * SWEEP_ROUNDS;
 	}
 	return v;
 }
 
 /*
  * A first look at every point that the budget holds, in order. What seemed to take too long may not
- * once its neighbours are known, so there is a second pass over those.
+ * once its neighbours are known, and time that cheap operations leave is for the others: so there
+ * is a second pass over those.
  */
 static enum visit first_round(struct sweep *s, struct err *e)
 {
@@ -233,17 +221,15 @@ static enum visit first_round(struct sweep *s, struct err *e)
 	for (int pass = 0; pass < 2 && v == VISIT_FINE; pass++) {
 		s->r->dear = s->r->late = 0;
 		for (size_t i = 0; i < s->n && v == VISIT_FINE; i++) {
-			double ns = seen[i] ? 0 : expected_ns(s, &s->t[i].point);
+			enum afford may = seen[i] ? TOO_LATE : affords(s, &s->t[i].point, !pass);
 
-			if (seen[i])
-				continue;
-			if (!affords(s, ns, ONE)) {
-				s->r->dear += affords(s, ns, 1);
-				s->r->late += !affords(s, ns, 1);
-				continue;
+			if (may == AFFORD) {
+				seen[i] = true;
+				v = first_visit(s, &s->t[i], e);
+			} else if (!seen[i]) {
+				s->r->dear += may == TOO_DEAR;
+				s->r->late += may != TOO_DEAR;
 			}
-			seen[i] = true;
-			v = first_visit(s, &s->t[i], e);
 		}
 	}
 	free(seen);
@@ -268,20 +254,6 @@ static enum visit one_round(struct sweep *s, bool (*wants)(const struct timing *
 	return v;
 }
 
-/* The standard error of a median, from the quartiles, as of a normal distribution. */
-static double median_error(const struct timing *t)
-{
-	double spread = (quantile(t, 0.75) - quantile(t, 0.25)) / 1.349;
-
-	return 1.2533 * spread / sqrt((double)t->point.repeats);
-}
-
-static bool wants_more(const struct timing *t)
-{
-	return t->point.repeats < SWEEP_REPEATS_MOST &&
-	       quantile(t, 0.9) > WIDE * quantile(t, 0.1) && median_error(t) > KNOWN * t->point.ns;
-}
-
 static enum visit all_rounds(struct sweep *s, struct err *e)
 {
 	enum visit v = first_round(s, e);
@@ -292,7 +264,7 @@ static enum visit all_rounds(struct sweep *s, struct err *e)
 	}
 	for (int i = 0; i < SWEEP_REPEATS_MOST && v == VISIT_FINE; i++) {
 		s->state.round++;
-		v = one_round(s, wants_more, e);
+		v = one_round(s, timing_wants_more, e);
 	}
 	return v;
 }

@@ -53,7 +53,7 @@ static void add_sequences(struct builder *b, struct point p)
 	points_add(b->list, &p);
 }
 
-/* An operation of m rows by all counts up to a limit, and the limit itself; or by every few. */
+/* An operation of m rows by every few of the counts up to a limit, and the limit itself. */
 static void add_rows(struct builder *b, enum op op, int64_t n, int64_t k, int64_t most, size_t each)
 {
 	struct point p = {.op = op, .bits = 16, .n = n, .k = k};
@@ -127,7 +127,7 @@ static void add_gemms(struct builder *b)
 /* --- attention, steps ---------------------------------------------------------------------------
  */
 
-/* Of a step: every few of the counts and lengths. */
+/* Every few of the counts and of the tokens before. */
 static void add_prefills(struct builder *b, enum op op, size_t each)
 {
 	static const int64_t priors[] = {0, 64, 512, 2048, 8192, 32768};
@@ -138,16 +138,17 @@ static void add_prefills(struct builder *b, enum op op, size_t each)
 							.prefill_seq = 1,
 							.new_tok = all_counts[i],
 							.prior_tok = priors[k]});
-	for (int64_t seq = 2; seq <= 32; seq *= 2)
+	for (int64_t seq = 2; seq <= 32; seq *= each == 1 ? 2 : 4)
 		for (int64_t tok = 16; tok <= 512; tok *= 4)
 			add_sequences(b,
 				      (struct point){.op = op, .prefill_seq = seq, .new_tok = tok});
 }
 
+/* Every few of the counts and lengths. */
 static void add_decodes(struct builder *b, enum op op, size_t each)
 {
 	for (size_t i = 0; i < COUNT(all_counts); i += each)
-		for (size_t k = 0; k < COUNT(lengths); k += each)
+		for (size_t k = 0; k < COUNT(lengths); k += each == 1 ? 1 : 2)
 			add_sequences(b, (struct point){.op = op,
 							.decode_seq = all_counts[i],
 							.decode_ctx = all_counts[i] * lengths[k]});
@@ -165,11 +166,12 @@ static void add_unequal(struct builder *b)
 								.longest = ratio * mean});
 }
 
-static void add_mixed(struct builder *b, enum op op, int64_t tok_step)
+/* Prompts four or sixteen times as long as the one before, and as many more decodes. */
+static void add_mixed(struct builder *b, enum op op, int64_t times)
 {
-	for (int64_t tok = 16; tok <= 4096; tok *= tok_step)
+	for (int64_t tok = 16; tok <= 4096; tok *= times)
 		for (int64_t prior = 0; prior <= 512; prior += 512)
-			for (int64_t seq = 1; seq <= 64; seq *= 4)
+			for (int64_t seq = 1; seq <= 64; seq *= times)
 				for (int64_t ctx = 64; ctx <= 1024; ctx *= 4)
 					add_sequences(b, (struct point){.op = op,
 									.prefill_seq = 1,
@@ -179,14 +181,15 @@ static void add_mixed(struct builder *b, enum op op, int64_t tok_step)
 									.decode_ctx = seq * ctx});
 }
 
+/* Fewer where numbers are packed: how times grow is known by then. */
 static void add_attention(struct builder *b)
 {
 	for (int i = 0; i < SWEEP_KV_BITS && b->w->kv_bits[i]; i++) {
 		b->bits = b->w->kv_bits[i];
-		add_prefills(b, OP_PREFILL, 1);
-		add_decodes(b, OP_DECODE, 1);
+		add_prefills(b, OP_PREFILL, i ? 2 : 1);
+		add_decodes(b, OP_DECODE, i ? 2 : 1);
 		add_unequal(b);
-		add_mixed(b, OP_MIXED, 4);
+		add_mixed(b, OP_MIXED, i ? 16 : 4);
 	}
 	b->bits = 16;
 }
@@ -194,7 +197,7 @@ static void add_attention(struct builder *b)
 static void add_steps(struct builder *b)
 {
 	b->bits = 16;
-	add_decodes(b, OP_STEP, 2);
+	add_decodes(b, OP_STEP, 3);
 	add_prefills(b, OP_STEP, 2);
 	add_mixed(b, OP_STEP, 16);
 }
@@ -208,12 +211,12 @@ static void add_small(struct builder *b)
 	const struct model *m = w->model;
 	int64_t width = m->experts ? m->experts_active * m->expert_inter : m->inter;
 
-	add_rows(b, OP_NORM, m->hidden, 0, w->max_tok, 3);
+	add_rows(b, OP_NORM, m->hidden, 0, w->max_tok, 1);
 	if (m->positions == 0)
-		add_rows(b, OP_ROPE, (b->heads + b->kv_heads) * b->head_dim, 0, w->max_tok, 3);
-	add_rows(b, OP_ACT, width / w->tp, 0, w->max_tok, 3);
-	add_rows(b, OP_EMBED, m->hidden, 0, w->max_tok, 3);
-	add_rows(b, OP_SAMPLE, (m->vocab + w->tp - 1) / w->tp, 0, w->max_seqs, 2);
+		add_rows(b, OP_ROPE, (b->heads + b->kv_heads) * b->head_dim, 0, w->max_tok, 1);
+	add_rows(b, OP_ACT, width / w->tp, 0, w->max_tok, 1);
+	add_rows(b, OP_EMBED, m->hidden, 0, w->max_tok, 1);
+	add_rows(b, OP_SAMPLE, (m->vocab + w->tp - 1) / w->tp, 0, w->max_seqs, 1);
 }
 
 static void add_copies(struct builder *b)
@@ -221,7 +224,7 @@ static void add_copies(struct builder *b)
 	static const enum op ops[] = {OP_COPY_TO_HOST, OP_COPY_FROM_HOST, OP_COPY_DEVICE};
 
 	for (size_t i = 0; i < COUNT(ops); i++)
-		for (int64_t bytes = 4096; bytes <= INT64_C(1) << 26; bytes *= 4)
+		for (int64_t bytes = 4096; bytes <= INT64_C(1) << 26; bytes *= 2)
 			points_add(b->list,
 				   &(struct point){.op = ops[i], .bits = 16, .bytes = bytes});
 }

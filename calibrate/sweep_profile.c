@@ -1,5 +1,5 @@
 #include "calibrate/sweep_profile.h"
-#include "calibrate/form.h"
+#include "calibrate/profile_fit.h"
 #include "calibrate/sweep.h"
 #include <inttypes.h>
 #include <math.h>
@@ -170,105 +170,63 @@ static int check_floor(const struct build *b, struct err *e)
 /* --- fits ---------------------------------------------------------------------------------------
  */
 
-/* Points of an operation and bits; with n, of that shape alone. */
-static struct points choose(const struct points *points, const struct point *shape)
+static size_t count(const struct points *points, enum op op, int bits)
 {
-	struct points chosen = {.at = NULL};
+	size_t n = 0;
 
-	for (size_t i = 0; i < points->n; i++) {
-		const struct point *p = &points->at[i];
-
-		if (p->op == shape->op && p->bits == shape->bits &&
-		    (shape->n == 0 || (p->n == shape->n && p->k == shape->k)))
-			points_add(&chosen, p);
-	}
-	return chosen;
-}
-
-/* A formula of the one shape that there is says what that for all shapes does. */
-static bool says_more(const struct build *b, const struct fit *f)
-{
-	const struct fit *last = b->p->n_fits ? &b->p->fit[b->p->n_fits - 1] : NULL;
-
-	return !f->shape.n || !f->form->base_ns || !last || last->op != f->op ||
-	       last->points != f->points;
-}
-
-static int add_fit(struct build *b, const struct point *shape, struct err *e)
-{
-	const struct fit_want want = {.folds = 5, .seed = b->w->seed};
-	struct points chosen = choose(b->points, shape);
-	struct fit f;
-	int rc = chosen.n ? fit_make(&f, &chosen, shape, &want, e) : 0;
-
-	if (!rc && chosen.n && !says_more(b, &f)) {
-		fit_release(&f);
-	} else if (!rc && chosen.n) {
-		b->p->fit = xrealloc(b->p->fit, (b->p->n_fits + 1) * sizeof(*b->p->fit));
-		b->p->fit[b->p->n_fits++] = f;
-	}
-	points_release(&chosen);
-	return rc;
-}
-
-static bool seen_before(const struct points *points, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (sweep_same_family(&points->at[k], &points->at[i]))
-			return true;
-	return false;
-}
-
-/* Shapes that were timed by themselves; those with too few points have the fit for all. */
-static void add_shapes(struct build *b, enum op op, int bits)
-{
-	struct err ignored;
-
-	for (size_t i = 0; i < b->points->n; i++) {
-		const struct point *p = &b->points->at[i];
-		const struct point shape = {.op = op, .bits = bits, .n = p->n, .k = p->k};
-
-		if (p->op == op && p->bits == bits && p->n > 0 && !seen_before(b->points, i))
-			add_fit(b, &shape, &ignored);
-	}
+	for (size_t i = 0; i < points->n; i++)
+		n += points->at[i].op == op && points->at[i].bits == bits;
+	return n;
 }
 
 /* Without these there is no step. */
-static int check_ops(const struct build *b, struct err *e)
+static int check_needed(const struct points *points, struct err *e)
 {
 	static const enum op needed[] = {OP_GEMM, OP_PREFILL, OP_DECODE};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		const struct point any = {.op = needed[i], .bits = 16};
-		struct points chosen = choose(b->points, &any);
-		size_t n = chosen.n;
+		size_t n = count(points, needed[i], 16);
 
-		points_release(&chosen);
-		if (n == 0)
+		if (n < SWEEP_POINTS_LEAST)
 			return err_set(e,
-				       "not one point of %s was timed: no profile comes of the "
-				       "rest; a longer --budget may do",
-				       op_names[needed[i]]);
+				       "%s, 16 bits: %zu points were timed, too few for a profile, "
+				       "which takes %d or more; a longer --budget times more",
+				       op_names[needed[i]], n, SWEEP_POINTS_LEAST);
 	}
 	return 0;
 }
 
+/* The points of what has enough of them. */
+static struct points enough(const struct build *b)
+{
+	struct points some = {.at = NULL};
+
+	for (size_t i = 0; i < b->points->n; i++) {
+		const struct point *p = &b->points->at[i];
+		size_t n = count(b->points, p->op, p->bits);
+
+		if (n >= SWEEP_POINTS_LEAST)
+			points_add(&some, p);
+		else if (b->w->left_out &&
+			 count(&(struct points){.at = b->points->at, .n = i}, p->op, p->bits) == 0)
+			b->w->left_out(p->op, p->bits, n);
+	}
+	return some;
+}
+
 static int set_fits(struct build *b, struct err *e)
 {
-	static const int all_bits[] = {16, 8, 4, 2};
+	const struct fit_want want = {.folds = 5, .seed = b->w->seed};
+	struct points some;
+	int rc;
 
-	if (check_ops(b, e))
+	if (check_needed(b->points, e))
 		return -1;
-
-	for (int op = 0; op < OP_STEP; op++)
-		for (size_t i = 0; i < sizeof(all_bits) / sizeof(all_bits[0]); i++) {
-			const struct point any = {.op = (enum op)op, .bits = all_bits[i]};
-
-			if (add_fit(b, &any, e))
-				return -1;
-			add_shapes(b, any.op, any.bits);
-		}
-	return 0;
+	some = enough(b);
+	rc = profile_fit(b->p, &some, &want, e) ||
+	     sweep_rest(b->p, &some, b->w->model, b->w->tp, e);
+	points_release(&some);
+	return rc ? -1 : 0;
 }
 
 static void set_texts(struct build *b)
@@ -290,8 +248,7 @@ struct profile *sweep_profile(const struct points *points, const struct sweep_pr
 	struct build b = {.p = xcalloc(1, sizeof(*b.p)), .points = points, .w = w};
 
 	set_texts(&b);
-	if (!set_device(&b, e) && !check_floor(&b, e) && !set_fits(&b, e) &&
-	    !sweep_rest(b.p, points, w->model, w->tp, e) && !profile_check(b.p, e))
+	if (!set_device(&b, e) && !check_floor(&b, e) && !set_fits(&b, e) && !profile_check(b.p, e))
 		return b.p;
 	profile_free(b.p);
 	return NULL;

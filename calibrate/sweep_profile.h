@@ -17,7 +17,12 @@ struct sweep_profile_want {
 	const char *source, *date;
 	const char *server; /* NULL: our own kernels */
 	uint64_t seed;	    /* of the split into folds */
+	/* What a step can do without, and had too few points: left out. May be NULL. */
+	void (*left_out)(enum op op, int bits, size_t points);
 };
+
+/* Of an operation and bits. */
+enum { SWEEP_POINTS_LEAST = 8 };
 
 /*
  * NULL: too few points of an operation, whole steps faster than the device can be: the sentence

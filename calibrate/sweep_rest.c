@@ -6,7 +6,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
-enum { FOLDS = 5, FEWEST = 10 };
+enum { FOLDS = 5 };
 
 /* A whole step: forecast as a sum, measured. */
 struct whole {
@@ -166,10 +166,7 @@ int sweep_rest(struct profile *p, const struct points *points, const struct mode
 	size_t n = 0;
 	int rc = forecast_all(p, points, m, tp, wholes, &n, e);
 
-	if (!rc && n > 0 && n < FEWEST)
-		rc = err_set(e, "%zu whole steps: at least %d are needed; raise --budget", n,
-			     FEWEST);
-	else if (!rc && n > 0)
+	if (!rc && n > 0)
 		rc = set_rest(&p->rest, wholes, n, e);
 	free(wholes);
 	return rc;

@@ -1,31 +1,6 @@
 /* calibrate_report.c: what is printed of a calibration. */
-#include "calibrate/form.h"
 #include "sim/calibrate_backend.h"
-#include <inttypes.h>
-
-static void print_fit(FILE *out, const struct fit *f)
-{
-	char shape[64] = "any";
-
-	if (f->shape.n && f->shape.k)
-		snprintf(shape, sizeof(shape), "%" PRId64 " x %" PRId64, f->shape.n, f->shape.k);
-	else if (f->shape.n)
-		snprintf(shape, sizeof(shape), "%" PRId64, f->shape.n);
-	fprintf(out, "| %-14s | %4d | %-14s | %6zu | %-12s | %7.2f %% | %7.2f %% | %7.2f %% |\n",
-		op_names[f->op], f->bits, shape, f->points, f->form->name, 100 * f->held_out.median,
-		100 * f->held_out.p90, 100 * f->held_out.max);
-}
-
-static void print_fits(FILE *out, const struct profile *p)
-{
-	fputs("| operation      | bits | shape          | points | form         |    median |"
-	      "       p90 |       max |\n"
-	      "|:---------------|-----:|:---------------|-------:|:-------------|----------:|"
-	      "----------:|----------:|\n",
-	      out);
-	for (size_t i = 0; i < p->n_fits; i++)
-		print_fit(out, &p->fit[i]);
-}
+#include "sim/calibrate_import.h"
 
 static void print_rest(FILE *out, const struct rest *r)
 {
@@ -47,7 +22,7 @@ static void print_rest(FILE *out, const struct rest *r)
 void calibrate_print_measured(FILE *out, const struct profile *p)
 {
 	fprintf(out, "Measured on %s. Errors are of times held out.\n\n", p->device.name);
-	print_fits(out, p);
+	calibrate_show_fits(out, p);
 	print_rest(out, &p->rest);
 }
 

@@ -227,6 +227,14 @@ static int store_fits(struct calibration *c, const struct profile *p, struct err
 	return 0;
 }
 
+static void say_left_out(enum op op, int bits, size_t points)
+{
+	fprintf(stderr,
+		"omnibus calibrate: %s, %d bits: left out, as %zu points are too few; a longer "
+		"--budget times more\n",
+		op_names[op], bits, points);
+}
+
 static int make_profile(struct calibration *c, struct err *e)
 {
 	const struct sweep_profile_want want = {.model = &c->model,
@@ -237,7 +245,8 @@ static int make_profile(struct calibration *c, struct err *e)
 						.source = c->source,
 						.server = c->o->server,
 						.date = c->date,
-						.seed = c->o->seed};
+						.seed = c->o->seed,
+						.left_out = say_left_out};
 	struct profile *p;
 	int rc;
 

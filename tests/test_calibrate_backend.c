@@ -1,4 +1,5 @@
-/* `omnibus calibrate` on a backend: a formula, so that the profile can be held against it. */
+/* `omnibus calibrate` on a backend: a formula, so that the profile can be held against it, and the
+ * real processor. */
 #include "sim/calibrate_backend.h"
 
 #include <math.h>
@@ -282,7 +283,7 @@ static void test_a_budget_that_is_too_small(void **state)
 	o.budget_s = 1e-3;
 	refuse(&o, "");
 	o.budget_s = 1e-9;
-	refuse(&o, "not one point of prefill was timed");
+	refuse(&o, "gemm, 16 bits: 1 points were timed, too few for a profile");
 }
 
 static void test_what_can_be_refused_is_refused_before(void **state)
@@ -310,6 +311,52 @@ static void test_what_can_be_refused_is_refused_before(void **state)
 /* --- the program --------------------------------------------------------------------------------
  */
 
+/* On a busy machine the points of a few seconds may be too few: then that is said. */
+static void test_the_processor(void **state)
+{
+	const char *path = testing_path("cpu.json"), *db = testing_path("cpu.db");
+	struct run_output o = testing_run("calibrate --backend cpu -m tiny --threads 1 --budget 6 "
+					  "-o %s --db %s",
+					  path, db);
+
+	(void)state;
+	assert_query(db, "SELECT backend, model, threads FROM calibration", "cpu|tiny|1");
+	assert_query(db, "SELECT count(DISTINCT op) FROM point", "13");
+	assert_query(db, "SELECT min(ns > 0 AND min_ns <= ns AND ns <= max_ns) FROM point", "1");
+	if (o.code) {
+		assert_exit(o, 1);
+		assert_query(db, "SELECT status FROM calibration", "failed");
+		assert_false(there(path));
+		assert_non_null(strstr(o.err, "omnibus calibrate: "));
+		print_message("skipped: %s\n", o.err);
+		testing_run_free(&o);
+		skip();
+	}
+	assert_non_null(strstr(o.out, "Measured on "));
+	assert_non_null(strstr(o.out, "whole steps, measured"));
+	testing_run_free(&o);
+	assert_query(db, "SELECT status FROM calibration", "complete");
+	profile_free(load(path));
+	o = testing_run("capacity -m tiny -d %s", path);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+}
+
+static void test_backends_that_are_there_or_not(void **state)
+{
+	struct run_output o =
+		testing_run("calibrate --backend gpu -m tiny -o %s", testing_path("gpu.json"));
+
+	(void)state;
+	assert_exit(o, EXIT_USAGE);
+	assert_non_null(strstr(o.err, "gpu"));
+	testing_run_free(&o);
+	o = testing_run("calibrate --backend cpu --check --seed 3");
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.out, "bound"));
+	testing_run_free(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +369,8 @@ int main(void)
 		cmocka_unit_test(test_times_that_no_device_has),
 		cmocka_unit_test(test_a_budget_that_is_too_small),
 		cmocka_unit_test(test_what_can_be_refused_is_refused_before),
+		cmocka_unit_test(test_the_processor),
+		cmocka_unit_test(test_backends_that_are_there_or_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,33 @@ static void degenerate_points_are_refused(void **state)
 	refused(&p, "no formula");
 }
 
+/* On a processor: nothing to start, nothing for a token beside its work, little noise or much. */
+static void times_that_nothing_shows_are_allowed(void **state)
+{
+	static const double spreads[] = {0, 0.01, 0.3};
+	static const enum op ops[] = {OP_GEMM, OP_PREFILL, OP_DECODE, OP_MIXED};
+
+	(void)state;
+	for (size_t i = 0; i < 12; i++) {
+		const struct noise noise = {.spread = spreads[i % 3], .seed = i};
+		size_t n;
+		const struct form *form = form_list(ops[i / 3], &n)[n > 3 ? 1 : 0];
+		double truth[FIT_COEFS];
+		struct fit f;
+		struct err e;
+
+		synthetic_truth(form, truth);
+		for (int k = 0; form->coefs[k]; k++)
+			if (!strstr(form->coefs[k], "_per_ns") && strstr(form->coefs[k], "_ns"))
+				truth[k] = 1e-3;
+		struct points p = synthetic_points(form, truth, 60, &noise);
+		assert_fine(fit_make(&f, &p, NULL, NULL, &e), e);
+		assert_near(f.held_out.median, 0.6745 * noise.spread, 0.02 + 0.5 * noise.spread);
+		fit_release(&f);
+		points_release(&p);
+	}
+}
+
 static void times_that_are_none_are_refused(void **state)
 {
 	const double bad[] = {0, -1, NAN, INFINITY};
@@ -207,6 +234,7 @@ int main(void)
 		cmocka_unit_test(held_out_errors_are_the_noise),
 		cmocka_unit_test(the_simple_form_wins_where_the_truth_is_simple),
 		cmocka_unit_test(degenerate_points_are_refused),
+		cmocka_unit_test(times_that_nothing_shows_are_allowed),
 		cmocka_unit_test(times_that_are_none_are_refused),
 		cmocka_unit_test(ranges_are_those_of_the_points),
 		cmocka_unit_test(the_same_points_give_the_same_fit),

@@ -140,7 +140,7 @@ static void test_everything_is_in_the_list(void **state)
 		if (op != OP_ALLREDUCE && count(&list, (enum op)op, 16) < 8)
 			fail_msg("%zu points of %s", count(&list, (enum op)op, 16), op_names[op]);
 	for (enum op op = OP_PREFILL; op <= OP_MIXED; op++)
-		assert_i64(count(&list, op, 8), count(&list, op, 16));
+		assert_true(count(&list, op, 8) >= 16);
 	for (size_t i = 0; i < 5; i++) { /* qkv, o, gate and up, down, head of tiny */
 		size_t n = 0;
 
