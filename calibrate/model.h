@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum attention_kind { ATTENTION_GQA, ATTENTION_MLA };
 
 struct model {
@@ -144,5 +148,9 @@ int model_check_pp(const struct model *m, int64_t pp, struct err *e);
 
 /* 16, 8, 4 or 2. */
 int model_check_kv_bits(int64_t kv_bits, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

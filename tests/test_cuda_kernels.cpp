@@ -61,6 +61,16 @@ static void test_attention(void **state)
 	good(c);
 }
 
+static void test_steps(void **state)
+{
+	(void)state;
+	check c = checks(6);
+
+	check_gemm(c);
+	check_steps(c);
+	good(c);
+}
+
 /* Lengths about the edges of tiles, chunks, units and pages, alone and together. */
 static void test_attention_shapes(void **state)
 {
@@ -118,9 +128,9 @@ static void test_planted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_elementwise), cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_attention),   cmocka_unit_test(test_attention_shapes),
-		cmocka_unit_test(test_planted),
+		cmocka_unit_test(test_elementwise),	 cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_attention),	 cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_attention_shapes), cmocka_unit_test(test_planted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

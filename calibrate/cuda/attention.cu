@@ -8,7 +8,7 @@ plan_counts plan_count(const plan &p)
 {
 	return {(int64_t)p.position.size(), (int64_t)p.tiles.size(),   (int64_t)p.loads.size(),
 		(int64_t)p.stores.size(),   (int64_t)p.flushes.size(), (int64_t)p.items.size(),
-		(int64_t)p.recent.size(),   (int64_t)p.parts.size()};
+		(int64_t)p.recent.size(),   (int64_t)p.parts.size(),   (int64_t)p.sampled.size()};
 }
 
 void attention_turns(uint32_t *turns, int head_dim)

@@ -19,7 +19,7 @@ struct plan_arrays {
 
 /* How much is launched: what the plan has, or more where a graph serves many plans. */
 struct plan_counts {
-	int64_t rows, tiles, loads, stores, flushes, items, recent, parts;
+	int64_t rows, tiles, loads, stores, flushes, items, recent, parts, sampled;
 };
 
 plan_counts plan_count(const plan &p);

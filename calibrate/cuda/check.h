@@ -27,6 +27,8 @@ float check_number(check &c);
 void check_elementwise(check &c);
 void check_cache(check &c);
 void check_attention(check &c);
+void check_gemm(check &c);
+void check_steps(check &c);
 
 /* Attention of one set of sequences. */
 struct attention_case {

@@ -7,53 +7,12 @@
 #include <cmath>
 #include <numeric>
 
-static std::vector<int32_t> shuffled(check &c, int64_t n)
-{
-	std::vector<int32_t> order((size_t)n);
-
-	std::iota(order.begin(), order.end(), 0);
-	for (size_t i = order.size(); i > 1; i--)
-		std::swap(order[i - 1], order[hash_64(c.seed, c.n++) % i]);
-	return order;
-}
-
-/* The plan on the device; counts follow each other. */
-struct device_plan {
-	on_device<int32_t> position, slot, stage_slot, counts;
-	on_device<prefill_tile> tiles;
-	on_device<kv_move> loads, stores, flushes;
-	on_device<decode_item> items, recent;
-	on_device<decode_parts> parts;
-
-	explicit device_plan(const plan &p)
-	    : position(p.position), slot(p.slot), stage_slot(p.stage_slot),
-	      counts(std::vector<int32_t>{(int32_t)p.items.size(), (int32_t)p.recent.size(),
-					  (int32_t)p.stores.size(), (int32_t)p.flushes.size()}),
-	      tiles(p.tiles), loads(p.loads), stores(p.stores), flushes(p.flushes), items(p.items),
-	      recent(p.recent), parts(p.parts)
-	{
-	}
-	plan_arrays arrays() const
-	{
-		return {position.at, slot.at,	stage_slot.at, nullptr,	      tiles.at,
-			loads.at,    stores.at, flushes.at,    items.at,      recent.at,
-			parts.at,    counts.at, counts.at + 1, counts.at + 2, counts.at + 3};
-	}
-};
-
 /* Pools before and after the step. */
 struct pools {
 	const std::vector<int32_t> &order;
 	int page_shift;
 	pool_copy before, after, recent, stage;
 };
-
-static int64_t slot_in(const std::vector<int32_t> &order, int64_t first_page, int64_t tok,
-		       int shift)
-{
-	return ((int64_t)order[(size_t)(first_page + (tok >> shift))] << shift) +
-	       (tok & ((1 << shift) - 1));
-}
 
 /* Where a sequence's tokens are to be found. */
 struct place {
@@ -81,7 +40,7 @@ static void cached(const pools &p, const attention_case &is, const backend_seq &
 	if (s.new_tok == 1 && is.bits < 8)
 		codes = ctx > 128 ? (ctx - 128) / 32 * 32 : 0;
 	for (int64_t tok = 0; tok < ctx; tok++) {
-		int64_t slot = slot_in(p.order, at.page, tok, p.page_shift);
+		int64_t slot = check_slot(p.order, at.page, tok, p.page_shift);
 
 		if (staged && tok < s.prior_tok)
 			take(p.before, slot, is, tok, k, v);
@@ -134,8 +93,9 @@ double check_attention_case(check &c, const attention_case &is, void (*spoil)(pl
 	for (const backend_seq &s : is.seqs)
 		pages += (s.prior_tok + s.new_tok + (1 << shift) - 1) >> shift;
 	plan_shape shape = {is.kv_heads, is.heads / is.kv_heads, is.bits, shift, pages,
-			    pages,	 is.decode_blocks};
-	std::vector<int32_t> order = shuffled(c, pages), straight((size_t)(pages + recent_pages));
+			    pages,	 is.decode_blocks,	 0};
+	std::vector<int32_t> order = check_order(c, pages),
+			     straight((size_t)(pages + recent_pages));
 	plan p;
 	err e;
 

@@ -5,6 +5,7 @@
 #include "number.cuh"
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 double e4m3_double(unsigned char x)
 {
@@ -86,6 +87,22 @@ void pool_copy::value(int64_t slot, int kv_head, double *to) const
 	for (int i = 0; i < head_dim; i++)
 		to[i] = number(v, row, i,
 			       bits < 8 ? v_scales[(size_t)(row * (head_dim / 32) + i / 32)] : 0);
+}
+
+std::vector<int32_t> check_order(check &c, int64_t n)
+{
+	std::vector<int32_t> order((size_t)n);
+
+	std::iota(order.begin(), order.end(), 0);
+	for (size_t i = order.size(); i > 1; i--)
+		std::swap(order[i - 1], order[hash_64(c.seed, c.n++) % i]);
+	return order;
+}
+
+int64_t check_slot(const std::vector<int32_t> &order, int64_t first_page, int64_t tok, int shift)
+{
+	return ((int64_t)order[(size_t)(first_page + (tok >> shift))] << shift) +
+	       (tok & ((1 << shift) - 1));
 }
 
 device_pool::device_pool(const pool_copy &from, const std::vector<int32_t> &pages)

@@ -80,6 +80,11 @@ static void split(cursor &c, std::vector<decode_item> &items, decode_item whole,
 	}
 }
 
+static int32_t position_of(const plan_shape &s, int64_t tok)
+{
+	return (int32_t)(s.positions > 0 ? tok % s.positions : tok);
+}
+
 static void plan_decode(cursor &c, int64_t prior_tok)
 {
 	int64_t ctx = prior_tok + 1, codes = coded(c.shape, ctx);
@@ -87,7 +92,7 @@ static void plan_decode(cursor &c, int64_t prior_tok)
 	int64_t recent_page = c.decodes * plan_recent_pages(c.shape.page_shift);
 	decode_item item = {row, (int32_t)c.page, 0, (int32_t)codes, 0};
 
-	c.p.position.push_back((int32_t)prior_tok);
+	c.p.position.push_back(position_of(c.shape, prior_tok));
 	c.p.stage_slot.push_back(-1);
 	if (codes > 0)
 		split(c, c.p.items, item, codes == ctx);
@@ -131,7 +136,7 @@ static void plan_prefill(cursor &c, const backend_seq &seq, int64_t pages)
 	int64_t stage = c.stage_page << c.shape.page_shift;
 
 	for (int64_t tok = seq.prior_tok; tok < ctx; tok++) {
-		c.p.position.push_back((int32_t)tok);
+		c.p.position.push_back(position_of(c.shape, tok));
 		c.p.slot.push_back(c.shape.bits < 8 ? -1 : slot_of(c, c.page, tok));
 		c.p.stage_slot.push_back(staged ? (int32_t)(stage + tok) : -1);
 	}

@@ -53,6 +53,7 @@ struct plan_shape {
 	int64_t pages;	     /* of the pool */
 	int64_t stage_pages; /* where bits < 16: of the place in which prompts attend */
 	int decode_blocks;   /* that decode attention is split into, about */
+	int64_t positions;   /* beyond them they begin anew; 0: there is no end */
 };
 
 struct plan {
