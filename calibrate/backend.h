@@ -74,6 +74,13 @@ struct backend_ops {
 	void (*device)(struct backend *b, char *name, size_t size);
 };
 
+/*
+ * The sequences of a point, prompts first, all sampled: n is set to their number. A decoding
+ * sequence attends to its own token too, so that a context of c is 1 after c - 1; the longest is
+ * `longest`, the others share the rest evenly. -1: sizes that cannot be. The caller frees *seqs.
+ */
+int backend_seqs(const struct point *p, struct backend_seq **seqs, size_t *n, struct err *e);
+
 extern const struct backend_ops backend_cpu;
 
 /*

@@ -2,14 +2,6 @@
 #include "sim/rng.h"
 #include "sim/err.h"
 
-uint64_t rng_mix(uint64_t x)
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
-
 gsl_rng *rng_new(uint64_t seed, const char *name)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a of the name */

@@ -36,7 +36,14 @@ int64_t plan_items_max(const plan_shape &shape, int64_t n)
 
 int64_t plan_parts_max(const plan_shape &shape, int64_t n)
 {
-	return plan_items_max(shape, n) + (shape.bits < 8 ? n : 0);
+	return plan_items_max(shape, n) + plan_recent_max(shape, n);
+}
+
+/* They are too few for more than two items. */
+int64_t plan_recent_max(const plan_shape &shape, int64_t n)
+{
+	static_assert(kivi_recent + kivi_group <= 2 * decode_unit * decode_warps);
+	return shape.bits < 8 ? 2 * n : 0;
 }
 
 /* What is being planned: where the next sequence begins. */
@@ -206,4 +213,19 @@ int plan_step(plan &p, const plan_shape &shape, const int32_t *order, const back
 				 return a.position + a.n > b.position + b.n;
 			 });
 	return 0;
+}
+
+void plan_pad(plan &p, const plan_shape &shape, size_t n, int64_t spare, int64_t recent_spare)
+{
+	int64_t page = shape.bits < 8 ? recent_spare : spare;
+
+	while (p.position.size() < n) {
+		int32_t row = (int32_t)p.position.size();
+
+		p.position.push_back(0);
+		p.slot.push_back((int32_t)(page << shape.page_shift));
+		p.stage_slot.push_back(-1);
+		p.sampled.push_back(row);
+		p.parts.push_back({row, 0, 0});
+	}
 }

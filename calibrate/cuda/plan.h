@@ -75,6 +75,7 @@ int plan_recent_pages(int page_shift);
 int plan_page_shift(int64_t block_tok, int bits);
 /* Items of n decoding sequences at most, whatever their lengths; parts: likewise. */
 int64_t plan_items_max(const plan_shape &shape, int64_t n);
+int64_t plan_recent_max(const plan_shape &shape, int64_t n);
 int64_t plan_parts_max(const plan_shape &shape, int64_t n);
 /*
  * For sequences whose slots begin at order[0]: `order` is the pool's pages. -1: they need more
@@ -82,5 +83,11 @@ int64_t plan_parts_max(const plan_shape &shape, int64_t n);
  */
 int plan_step(plan &p, const plan_shape &shape, const int32_t *order, const backend_seq *seqs,
 	      size_t n, err *e);
+
+/*
+ * Rows of decodes that are not there, up to n, for a graph of n of them: they read nothing, and
+ * write to page `spare` and to page `recent_spare` of the latest tokens.
+ */
+void plan_pad(plan &p, const plan_shape &shape, size_t n, int64_t spare, int64_t recent_spare);
 
 #endif
