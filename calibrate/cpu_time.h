@@ -38,11 +38,4 @@ int cpu_time_op(struct cpu_time *t, const struct point *p, double *ns, struct er
 /* Of them, OP_PREFILL, OP_DECODE and OP_MIXED. */
 int cpu_time_attention(struct cpu_time *t, const struct point *p, double *ns, struct err *e);
 
-/*
- * The sequences of a point, prompts first, all sampled: n is set to their number. A decoding
- * sequence attends to its own token too, so that a context of c is 1 after c - 1; the longest is
- * `longest`, the others share the rest evenly. -1: sizes that cannot be. The caller frees *seqs.
- */
-int cpu_time_seqs(const struct point *p, struct backend_seq **seqs, size_t *n, struct err *e);
-
 #endif

@@ -107,7 +107,7 @@ int cpu_time_attention(struct cpu_time *t, const struct point *p, double *ns, st
 	struct backend_seq *seqs = NULL;
 	size_t n = 0;
 
-	if (check_heads(p, e) < 0 || cpu_time_seqs(p, &seqs, &n, e) < 0)
+	if (check_heads(p, e) < 0 || backend_seqs(p, &seqs, &n, e) < 0)
 		return -1;
 	struct cpu_time_rig *r = find_rig(t, p, e);
 	int64_t tok = 0, blocks = 0;

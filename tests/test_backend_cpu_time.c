@@ -135,7 +135,7 @@ static void sequences_of_a_point(void **state)
 	size_t n = 0;
 	struct err e;
 
-	assert_fine(cpu_time_seqs(&p, &s, &n, &e), e);
+	assert_fine(backend_seqs(&p, &s, &n, &e), e);
 	const int64_t want[][2] = {{5, 3}, {5, 3}, {1, 8}, {1, 4}, {1, 5}};
 	assert_i64(n, 5);
 	for (size_t i = 0; i < n; i++) {
@@ -145,9 +145,9 @@ static void sequences_of_a_point(void **state)
 	free(s);
 	/* two others cannot share one token */
 	p.decode_ctx = 10;
-	assert_refused(cpu_time_seqs(&p, &s, &n, &e), e, "no such sequences");
+	assert_refused(backend_seqs(&p, &s, &n, &e), e, "no such sequences");
 	p.decode_seq = 1;
-	assert_refused(cpu_time_seqs(&p, &s, &n, &e), e, "no such sequences");
+	assert_refused(backend_seqs(&p, &s, &n, &e), e, "no such sequences");
 }
 
 static void facts_are_known(void **state)
