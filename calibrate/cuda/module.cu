@@ -37,7 +37,7 @@ extern "C" __attribute__((visibility("default"))) const backend_ops *omnibus_bac
 		session_open, session_close,
 		facts,	      session_step,
 		session_time, check_all,
-	};
+		nullptr};
 
 	return &ops;
 }
