@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double pays = 0.95; /* a richer form wins where its score is below this share */
+static const double pays = 0.97; /* a richer form wins where its score is below this share */
+static const double near = 1.1;	 /* a formula this near to the best may be better corrected */
 
 /* What a choice among forms goes through. */
 struct choice {
@@ -11,7 +12,7 @@ struct choice {
 	int folds;
 	int *fold; /* of each point */
 	bool no_grid, one_shape;
-	double *plain, *corrected; /* held-out errors, one a point */
+	double *errors; /* held out, one a point */
 	struct fit best;
 	double score; /* of it; infinite: none yet */
 };
@@ -74,16 +75,16 @@ static int train(struct fit *f, const struct points *p, const double *warm, stru
 	return f->form->base_ns ? fit_base(f, p, warm, e) : fit_curve(f, p, e);
 }
 
-static void forecast(const struct fit *f, const struct choice *c, int fold, double *errors)
+static void forecast(const struct fit *f, const struct choice *c, int fold)
 {
 	for (size_t i = 0; i < c->points->n; i++)
 		if (c->fold[i] == fold)
-			errors[i] = fabs(fit_ns(f, &c->points->at[i]) / c->points->at[i].ns - 1);
+			c->errors[i] = fabs(fit_ns(f, &c->points->at[i]) / c->points->at[i].ns - 1);
 }
 
-/* Each fold from the others. `corrects` becomes false where a fold has no grid. */
+/* Each fold from the others; -1 too where there is nothing to correct over. */
 static int hold_out(const struct choice *c, const struct form *form, const double *warm,
-		    bool *corrects, struct err *e)
+		    bool correct, struct err *e)
 {
 	int rc = 0;
 
@@ -94,51 +95,48 @@ static int hold_out(const struct choice *c, const struct form *form, const doubl
 			if (c->fold[i] != fold)
 				points_add(&others, &c->points->at[i]);
 		rc = train(&f, &others, warm, e);
+		if (!rc && correct)
+			rc = fit_correct(&f, &others) ? 0 : -1;
 		if (!rc)
-			forecast(&f, c, fold, c->plain);
-		*corrects = *corrects && !rc && fit_correct(&f, &others);
-		if (*corrects)
-			forecast(&f, c, fold, c->corrected);
+			forecast(&f, c, fold);
 		fit_release(&f);
 		points_release(&others);
 	}
 	return rc;
 }
 
-/* Takes f over, or releases it. */
-static void consider(struct choice *c, struct fit *f, double *errors)
+/* Takes f over, or releases it; returns its score. */
+static double consider(struct choice *c, struct fit *f)
 {
-	f->held_out = fit_figures(errors, c->points->n, c->folds);
+	f->held_out = fit_figures(c->errors, c->points->n, c->folds);
 	double score = f->held_out.median + f->held_out.p90 / 4;
 
-	if (!(score < pays * c->score)) {
+	/* among corrections the score decides: none is simpler than another */
+	if (score < (f->grid.n_axes && c->best.grid.n_axes ? 1 : pays) * c->score) {
+		fit_release(&c->best);
+		c->best = *f;
+		c->score = score;
+	} else {
 		fit_release(f);
-		return;
 	}
-	fit_release(&c->best);
-	c->best = *f;
-	c->score = score;
+	return score;
 }
 
-static int try_form(struct choice *c, const struct form *form, struct err *e)
+/* The score; infinite: not with these points. */
+static double try_form(struct choice *c, const struct form *form, bool correct, struct err *e)
 {
-	struct fit plain = {.form = form};
+	struct fit f = {.form = form};
 	double warm[FIT_COEFS];
-	bool corrects = !c->no_grid && form->base_ns && form->axes[0];
 
-	if (train(&plain, c->points, NULL, e))
-		return -1;
-	for (int i = 0; i < plain.n_coefs; i++)
-		warm[i] = plain.coef[i].value;
-	if (hold_out(c, form, warm, &corrects, e)) {
-		fit_release(&plain);
-		return -1;
+	if (train(&f, c->points, NULL, e))
+		return INFINITY;
+	for (int i = 0; i < f.n_coefs; i++)
+		warm[i] = f.coef[i].value;
+	if (hold_out(c, form, warm, correct, e) || (correct && !fit_correct(&f, c->points))) {
+		fit_release(&f);
+		return INFINITY;
 	}
-	struct fit corrected = plain;
-	consider(c, &plain, c->plain);
-	if (corrects && fit_correct(&corrected, c->points))
-		consider(c, &corrected, c->corrected);
-	return 0;
+	return consider(c, &f);
 }
 
 static int check_points(const struct points *p, struct err *e)
@@ -180,11 +178,21 @@ static int check_sizes(const struct form *form, const struct points *p, struct e
 /* A curve says nothing of other shapes than that of its points. */
 static int choose(struct choice *c, const struct form *const *forms, size_t n, struct err *e)
 {
+	double *score = xmalloc(n * sizeof(*score)), best = INFINITY;
 	struct err other;
 
+	for (size_t i = 0; i < n; i++) {
+		score[i] =
+			forms[i]->base_ns ? try_form(c, forms[i], false, i ? &other : e) : INFINITY;
+		best = fmin(best, score[i]);
+	}
 	for (size_t i = 0; i < n; i++)
-		if (forms[i]->base_ns || c->one_shape)
-			try_form(c, forms[i], i ? &other : e);
+		if (!c->no_grid && isfinite(score[i]) && score[i] <= near * best)
+			try_form(c, forms[i], true, &other);
+	for (size_t i = 0; i < n; i++)
+		if (!forms[i]->base_ns && c->one_shape)
+			try_form(c, forms[i], false, &other);
+	free(score);
 	return isfinite(c->score) ? 0 : -1;
 }
 
@@ -207,8 +215,7 @@ int fit_make(struct fit *f, const struct points *p, const struct point *shape,
 			   .no_grid = w->no_grid,
 			   .one_shape = shape && shape->n > 0,
 			   .fold = xmalloc(p->n * sizeof(*c.fold)),
-			   .plain = xmalloc(p->n * sizeof(double)),
-			   .corrected = xmalloc(p->n * sizeof(double)),
+			   .errors = xmalloc(p->n * sizeof(double)),
 			   .score = INFINITY};
 	c.folds = fit_split(forms[0], p, w->folds ? w->folds : usual.folds, w->seed, c.fold);
 	int rc = choose(&c, forms, n, &why);
@@ -224,7 +231,6 @@ int fit_make(struct fit *f, const struct points *p, const struct point *shape,
 		points_hash(p, f->hash);
 	}
 	free(c.fold);
-	free(c.plain);
-	free(c.corrected);
+	free(c.errors);
 	return rc;
 }

@@ -16,9 +16,10 @@
  * (all points of a shape of weights, or a row of a table, in one fold; where there are fewer groups
  * than folds, point by point), each fold forecast from the others. A form's score is the median of
  * that forecast's error plus a quarter of its p90: what a step of many parts feels, and some of
- * what a single one does. Forms are tried from the simplest to the richest, each without and with
- * its grid; a richer one replaces the best so far only where its score is lower by a twentieth. The
- * figures of the final fit are those of that forecast, never of training.
+ * what a single one does. Formulas are tried from the simplest to the richest, then the grid on
+ * those within a tenth of the best of them, then curves; each replaces the best so far only where
+ * its score is lower by three hundredths (of two grids the lower score wins). The figures of the
+ * final fit are those of that forecast, never of training.
  *
  * More work never takes less time: the knots of a correction (and of a curve) are moved as little
  * as makes the time rise along every axis.

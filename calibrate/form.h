@@ -54,9 +54,11 @@ const char *form_size_name(const char *size);
 /* Work of one operation at these sizes, of which formulas are made. */
 double work_gemm_bytes(const struct point *at); /* weight, activations in and out */
 double work_gemm_flops(const struct point *at);
-double work_prefill_flops(const struct point *at);   /* causal, over prior tokens too */
-double work_prefill_bytes(const struct point *at);   /* cached keys and values of prior tokens */
-double work_decode_bytes(const struct point *at);    /* cached keys and values */
+double work_prefill_flops(const struct point *at); /* causal, over prior tokens too */
+double work_prefill_bytes(const struct point *at); /* cached keys and values of prior tokens */
+double work_decode_bytes(const struct point *at);  /* cached keys and values */
+/* what there would be more, were all sequences as long as the longest */
+double work_uneven_bytes(const struct point *at);
 double work_rows_bytes(const struct point *at);	     /* norm, rope, act, embed, sample */
 double work_allreduce_bytes(const struct point *at); /* over the link of one device, of a ring */
 double work_copy_bytes(const struct point *at);

@@ -136,7 +136,7 @@ const struct form *const forms_prefill[] = {
 	&prefill_work, &prefill, &prefill_prior, &prefill_heads, &prefill_heads_prior, NULL};
 
 /* Decode. */
-enum { SEQ = 2, KV_SEQ = 3 };
+enum { SEQ = 2, UNEVEN = 2, KV_SEQ = 3, SEQ_UNEVEN = 3 };
 
 static double bytes_ns(const double *c, const struct point *at)
 {
@@ -153,17 +153,15 @@ static double decode_heads_ns(const double *c, const struct point *at)
 	return decode_ns(c, at) + c[KV_SEQ] * (double)(at->decode_seq * at->kv_heads);
 }
 
-/* Tokens that the longest sequence has beyond the mean. */
-static double beyond_mean(const struct point *at)
-{
-	double mean = form_size("decode_len", at);
-
-	return fmax(0, (double)at->longest - mean);
-}
-
+/* Sequences that wait for a longer one cost something of what they would if they were as long. */
 static double uneven_ns(const double *c, const struct point *at)
 {
-	return decode_ns(c, at) + c[KV_SEQ] * beyond_mean(at);
+	return bytes_ns(c, at) + work_uneven_bytes(at) / c[UNEVEN];
+}
+
+static double seq_uneven_ns(const double *c, const struct point *at)
+{
+	return decode_ns(c, at) + work_uneven_bytes(at) / c[SEQ_UNEVEN];
 }
 
 static void guess_bytes(double *c, const struct points *p)
@@ -191,13 +189,23 @@ static void guess_decode_heads(double *c, const struct points *p)
 
 static void guess_uneven(double *c, const struct points *p)
 {
-	guess_decode(c, p);
-	c[KV_SEQ] = 0.5 / form_high_rate(p, beyond_mean);
+	guess_bytes(c, p);
+	c[UNEVEN] = 10 * c[WORK];
 }
 
+static void guess_seq_uneven(double *c, const struct points *p)
+{
+	guess_decode(c, p);
+	c[SEQ_UNEVEN] = 10 * c[WORK];
+}
+
+/* A stretch of two octaves of a row: there are tables of one head configuration and few batches. */
 static uint64_t decode_group(const struct point *at)
 {
-	return form_hash((uint64_t)at->heads, (uint64_t)at->kv_heads, (uint64_t)at->decode_seq, 0);
+	double octaves = log2(1 + form_size("decode_len", at));
+
+	return form_hash((uint64_t)at->heads, (uint64_t)at->kv_heads, (uint64_t)at->decode_seq,
+			 (uint64_t)(octaves / 2));
 }
 
 /* clang-format off */
@@ -237,11 +245,21 @@ static const struct form decode_heads = {
 
 static const struct form uneven = {
 	.name = "uneven",
-	.text = "t0 + seq heads b + bytes / bytes_per_ns + token (longest - mean)",
-	.coefs = {"t0_ns", "bytes_per_ns", "seq_head_ns", "beyond_mean_ns"},
+	.text = "t0 + bytes / bytes_per_ns + uneven_bytes / uneven_bytes_per_ns",
+	.coefs = {"t0_ns", "bytes_per_ns", "uneven_bytes_per_ns"},
 	.base_ns = uneven_ns,
 	.guess = guess_uneven,
 	DECODE,
 };
 
-const struct form *const forms_decode[] = {&decode_bytes, &decode, &uneven, &decode_heads, NULL};
+static const struct form seq_uneven = {
+	.name = "seq_uneven",
+	.text = "t0 + seq heads b + bytes / bytes_per_ns + uneven_bytes / uneven_bytes_per_ns",
+	.coefs = {"t0_ns", "bytes_per_ns", "seq_head_ns", "uneven_bytes_per_ns"},
+	.base_ns = seq_uneven_ns,
+	.guess = guess_seq_uneven,
+	DECODE,
+};
+
+const struct form *const forms_decode[] = {&decode_bytes, &decode,	 &uneven,
+					   &seq_uneven,	  &decode_heads, NULL};

@@ -119,6 +119,13 @@ double work_decode_bytes(const struct point *at)
 	return kv_bytes(at, (double)at->decode_ctx);
 }
 
+double work_uneven_bytes(const struct point *at)
+{
+	double padded = (double)at->decode_seq * (double)at->longest;
+
+	return kv_bytes(at, fmax(0, padded - (double)at->decode_ctx));
+}
+
 double work_rows_bytes(const struct point *at)
 {
 	/* of two bytes, how often each column is read or written */

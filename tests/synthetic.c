@@ -35,7 +35,7 @@ void synthetic_truth(const struct form *f, double *coef)
 		{"seq_ns", 500, 0},
 		{"seq_head_ns", 20, 0},
 		{"seq_kv_head_ns", 100, 0},
-		{"beyond_mean_ns", 5, 0},
+		{"uneven_bytes_per_ns", 10000, 0},
 		{"device_ns", 2000, 0},
 	};
 	for (size_t i = 0; f->coefs[i]; i++)
