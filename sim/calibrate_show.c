@@ -48,7 +48,7 @@ static void print_fit(FILE *out, const struct fit *f)
 
 	shape_text(f, shape);
 	coefs_text(f, coefs, sizeof(coefs));
-	fprintf(out, "| %-9s | %4d | %-14s | %-8s | %6zu |", op_names[f->op], f->bits, shape,
+	fprintf(out, "| %-9s | %4d | %-14s | %-10s | %6zu |", op_names[f->op], f->bits, shape,
 		f->form->name, f->points);
 	print_held_out(out, &f->held_out);
 	fprintf(out, " %s |\n", coefs);
@@ -93,10 +93,12 @@ static void print_steps(FILE *out, const struct whole_steps *s)
 void calibrate_show_fits(FILE *out, const struct profile *p)
 {
 	if (p->n_fits)
-		fputs("| operation | bits | shape          | form     | points | median   | p90    "
+		fputs("| operation | bits | shape          | form       | points | median   | p90  "
+		      "  "
 		      "  "
 		      "| max      | coefficients |\n"
-		      "|:----------|-----:|:---------------|:---------|-------:|---------:|--------"
+		      "|:----------|-----:|:---------------|:-----------|-------:|---------:|------"
+		      "--"
 		      "-:"
 		      "|---------:|:-------------|\n",
 		      out);
