@@ -57,7 +57,7 @@ double work_gemm_flops(const struct point *at);
 double work_prefill_flops(const struct point *at); /* causal, over prior tokens too */
 double work_prefill_bytes(const struct point *at); /* cached keys and values of prior tokens */
 double work_decode_bytes(const struct point *at);  /* cached keys and values */
-/* what there would be more, were all sequences as long as the longest */
+/* of one sequence, as much as the longest has beyond the mean */
 double work_uneven_bytes(const struct point *at);
 double work_rows_bytes(const struct point *at);	     /* norm, rope, act, embed, sample */
 double work_allreduce_bytes(const struct point *at); /* over the link of one device, of a ring */

@@ -137,6 +137,7 @@ const struct form *const forms_prefill[] = {
 
 /* Decode. */
 enum { SEQ = 2, UNEVEN = 2, KV_SEQ = 3, SEQ_UNEVEN = 3 };
+enum { FULL = 1 }; /* behind an uneven rate */
 
 static double bytes_ns(const double *c, const struct point *at)
 {
@@ -153,15 +154,27 @@ static double decode_heads_ns(const double *c, const struct point *at)
 	return decode_ns(c, at) + c[KV_SEQ] * (double)(at->decode_seq * at->kv_heads);
 }
 
-/* Sequences that wait for a longer one cost something of what they would if they were as long. */
+/*
+ * The wait for the longest sequence. While sequences and KV heads are few a kernel cuts each of
+ * them into parts for all its processors, and nobody waits; with more of them than full_heads a
+ * sequence is one processor's work, and what the longest has beyond the mean goes on alone.
+ */
+static double wait_ns(const double *c, const struct point *at)
+{
+	double heads = (double)(at->decode_seq * at->kv_heads) / c[FULL];
+	double fourth = heads * heads * heads * heads;
+
+	return work_uneven_bytes(at) / c[0] * fourth / (1 + fourth);
+}
+
 static double uneven_ns(const double *c, const struct point *at)
 {
-	return bytes_ns(c, at) + work_uneven_bytes(at) / c[UNEVEN];
+	return bytes_ns(c, at) + wait_ns(c + UNEVEN, at);
 }
 
 static double seq_uneven_ns(const double *c, const struct point *at)
 {
-	return decode_ns(c, at) + work_uneven_bytes(at) / c[SEQ_UNEVEN];
+	return decode_ns(c, at) + wait_ns(c + SEQ_UNEVEN, at);
 }
 
 static void guess_bytes(double *c, const struct points *p)
@@ -187,16 +200,23 @@ static void guess_decode_heads(double *c, const struct points *p)
 	c[KV_SEQ] = c[SEQ];
 }
 
+/* One of a hundred processors or two, with two sequences' heads each. */
+static void guess_wait(double *c, const double *work)
+{
+	c[0] = *work / 10;
+	c[FULL] = 300;
+}
+
 static void guess_uneven(double *c, const struct points *p)
 {
 	guess_bytes(c, p);
-	c[UNEVEN] = 10 * c[WORK];
+	guess_wait(c + UNEVEN, c + WORK);
 }
 
 static void guess_seq_uneven(double *c, const struct points *p)
 {
 	guess_decode(c, p);
-	c[SEQ_UNEVEN] = 10 * c[WORK];
+	guess_wait(c + SEQ_UNEVEN, c + WORK);
 }
 
 /* A stretch of two octaves of a row: there are tables of one head configuration and few batches. */
@@ -245,8 +265,9 @@ static const struct form decode_heads = {
 
 static const struct form uneven = {
 	.name = "uneven",
-	.text = "t0 + bytes / bytes_per_ns + uneven_bytes / uneven_bytes_per_ns",
-	.coefs = {"t0_ns", "bytes_per_ns", "uneven_bytes_per_ns"},
+	.text = "t0 + bytes / bytes_per_ns + uneven_bytes / uneven_bytes_per_ns h^4 / (1 + h^4), "
+		"h = kv_heads b / full_heads",
+	.coefs = {"t0_ns", "bytes_per_ns", "uneven_bytes_per_ns", "full_heads"},
 	.base_ns = uneven_ns,
 	.guess = guess_uneven,
 	DECODE,
@@ -254,8 +275,10 @@ static const struct form uneven = {
 
 static const struct form seq_uneven = {
 	.name = "seq_uneven",
-	.text = "t0 + seq heads b + bytes / bytes_per_ns + uneven_bytes / uneven_bytes_per_ns",
-	.coefs = {"t0_ns", "bytes_per_ns", "seq_head_ns", "uneven_bytes_per_ns"},
+	.text = "t0 + seq heads b + bytes / bytes_per_ns + uneven_bytes / uneven_bytes_per_ns h^4 "
+		"/ "
+		"(1 + h^4), h = kv_heads b / full_heads",
+	.coefs = {"t0_ns", "bytes_per_ns", "seq_head_ns", "uneven_bytes_per_ns", "full_heads"},
 	.base_ns = seq_uneven_ns,
 	.guess = guess_seq_uneven,
 	DECODE,

@@ -121,9 +121,9 @@ double work_decode_bytes(const struct point *at)
 
 double work_uneven_bytes(const struct point *at)
 {
-	double padded = (double)at->decode_seq * (double)at->longest;
+	double mean = (double)at->decode_ctx / (double)at->decode_seq;
 
-	return kv_bytes(at, fmax(0, padded - (double)at->decode_ctx));
+	return kv_bytes(at, fmax(0, (double)at->longest - mean));
 }
 
 double work_rows_bytes(const struct point *at)

@@ -35,7 +35,8 @@ void synthetic_truth(const struct form *f, double *coef)
 		{"seq_ns", 500, 0},
 		{"seq_head_ns", 20, 0},
 		{"seq_kv_head_ns", 100, 0},
-		{"uneven_bytes_per_ns", 10000, 0},
+		{"uneven_bytes_per_ns", 100, 0},
+		{"full_heads", 300, 0},
 		{"device_ns", 2000, 0},
 	};
 	for (size_t i = 0; f->coefs[i]; i++)

@@ -154,6 +154,39 @@ static void work_by_hand(void **state)
 	assert_near(work_allreduce_bytes(&r), 1500, 0);
 }
 
+/*
+ * One sequence of 5 x 1024 tokens among others of 1024: with 8 KV heads it has 4096 x 4096 bytes
+ * beyond the mean, a little less. Four sequences wait for one part of 4097 of that at full_heads
+ * 256, 32 for the half, a thousand for nearly all.
+ */
+static void wait_for_the_longest(void **state)
+{
+	const struct form *f = form_find(OP_DECODE, "uneven");
+	const double coef[] = {1000, 1000, 200, 256};
+	static const struct {
+		int64_t seqs;
+		double share;
+	} cases[] = {{4, 1 / 4097.0}, {32, 0.5}, {1024, 1048576 / 1048577.0}};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		int64_t ctx = 1024 * (cases[i].seqs + 4);
+		struct point at = {.op = OP_DECODE,
+				   .bits = 16,
+				   .heads = 32,
+				   .kv_heads = 8,
+				   .head_dim = 128,
+				   .decode_seq = cases[i].seqs,
+				   .decode_ctx = ctx};
+		double even_ns = f->base_ns(coef, &at);
+		double bytes = 4096 * (5 * 1024 - (double)ctx / (double)cases[i].seqs);
+
+		assert_near(even_ns, 1000 + 4.096 * (double)ctx, 1e-6);
+		at.longest = 5 * 1024;
+		assert_near(f->base_ns(coef, &at) - even_ns, cases[i].share * bytes / 200, 1e-3);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +195,7 @@ int main(void)
 		cmocka_unit_test(guesses_are_positive),
 		cmocka_unit_test(sizes_are_read_and_set),
 		cmocka_unit_test(work_by_hand),
+		cmocka_unit_test(wait_for_the_longest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
