@@ -74,7 +74,8 @@ static int check_heads(const struct point *p, struct err *e)
 static int64_t choose_blocks(struct cpu_time *t, struct cpu_time_rig *r, int64_t blocks)
 {
 	const struct cpu_kv_want *w = &r->kv->is;
-	int64_t bytes = cpu_kv_bytes(w) / (w->layers * w->blocks) * blocks;
+	/* at least a block of them, each of at least a byte */
+	int64_t bytes = cpu_kv_bytes(w) / (w->layers * w->blocks) * (blocks > 1 ? blocks : 1);
 	int64_t turns = t->step->weights.bytes / bytes + t->step->weights.layers;
 	int64_t turn = r->turn++ % turns, from = turn / w->layers * blocks;
 

@@ -14,6 +14,7 @@ void weights_fill(float *x, int64_t n, float center, float spread, uint64_t seed
 {
 	const uint64_t stream = rng_mix(seed);
 
+	(void)threads; /* where it is compiled without OpenMP */
 #pragma omp parallel for num_threads(threads) schedule(static)
 	for (int64_t i = 0; i < n; i += 2) {
 		uint64_t bits = rng_mix(stream + (uint64_t)i);
