@@ -136,6 +136,23 @@ static int check(struct parsed *p, struct err *e)
 	return mode;
 }
 
+enum { ABOUT_MAX = 2048 };
+
+static void print_about(char about[ABOUT_MAX])
+{
+	int at =
+		snprintf(about, ABOUT_MAX,
+			 "Makes a profile of a device from times of its kernels: a formula for "
+			 "each operation, with errors\nof its coefficients and of times that were "
+			 "held out. A profile is a device: run -d PROFILE.\n\nTables that --import "
+			 "knows by their headers (calibrate/README.md):\n\n");
+
+	for (size_t i = 0; import_formats[i] && at < ABOUT_MAX; i++)
+		if (!import_formats[i]->no_points)
+			at += snprintf(about + at, ABOUT_MAX - (size_t)at, "  %-15s %s\n",
+				       import_formats[i]->name, import_formats[i]->summary);
+}
+
 /* clang-format off */
 #define TEXT_ROW(option, letter_, to, arg_, help_)                                                 \
 	{.name = option, .letter = letter_, .kind = OPTION_TEXT, .value = to, .arg = arg_, .help = help_}
@@ -204,18 +221,9 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 		TEXT_ROW("plot", 0, &o->plot, "FILE.svg", "--show: draws it with gnuplot"),
 		{.name = NULL},
 	};
-	char about[2048];
-	int at =
-		snprintf(about, sizeof(about),
-			 "Makes a profile of a device from times of its kernels: a formula for "
-			 "each operation, with errors\nof its coefficients and of times that were "
-			 "held out. A profile is a device: run -d PROFILE.\n\nTables that --import "
-			 "knows by their headers (calibrate/README.md):\n\n");
+	char about[ABOUT_MAX];
 
-	for (size_t i = 0; import_formats[i] && at < (int)sizeof(about); i++)
-		if (!import_formats[i]->no_points)
-			at += snprintf(about + at, sizeof(about) - (size_t)at, "  %-15s %s\n",
-				       import_formats[i]->name, import_formats[i]->summary);
+	print_about(about);
 	const struct option_usage usage = {
 		.command = "calibrate",
 		.synopsis = "omnibus calibrate --backend cpu|cuda [-m MODEL] [--tp N] [--budget "
