@@ -47,7 +47,7 @@ const struct field ladder_step_fields[] = {
 	FIELD(struct ladder_steps, predicted_s, .md = true, .title = "predicted p50 s"),
 	FIELD(struct ladder_steps, error, .md = true, .title = "error of the sum"),
 	FIELD(struct ladder_steps, signed_p50, .md = true, .title = "error p50"),
-	FIELD(struct ladder_steps, abs_p50, .md = true, .title = "|error| p50"),
+	FIELD(struct ladder_steps, abs_p50, .md = true, .title = "abs error p50"),
 	FIELD(struct ladder_steps, abs_p90, .md = true, .title = "p90"),
 	{.name = NULL},
 };

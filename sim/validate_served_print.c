@@ -35,10 +35,10 @@ static const struct field total_fields[] = {
 	FIELD(struct total, rows, .md = true),
 	FIELD(struct total, left_out, .md = true, .title = "left out"),
 	FIELD(struct total, tpot_p50, .md = true, .title = "TPOT error p50"),
-	FIELD(struct total, tpot_abs_p50, .md = true, .title = "TPOT |error| p50"),
+	FIELD(struct total, tpot_abs_p50, .md = true, .title = "TPOT abs error p50"),
 	FIELD(struct total, tpot_abs_p90, .md = true, .title = "p90"),
 	FIELD(struct total, ttft_p50, .md = true, .title = "TTFT error p50"),
-	FIELD(struct total, ttft_abs_p50, .md = true, .title = "TTFT |error| p50"),
+	FIELD(struct total, ttft_abs_p50, .md = true, .title = "TTFT abs error p50"),
 	FIELD(struct total, ttft_abs_p90, .md = true, .title = "p90"),
 	{.name = NULL},
 };
