@@ -115,11 +115,6 @@ static int check_options(struct calibration *c, struct err *e)
 	const char *model = c->o->model ? c->o->model : c->defaults->model;
 	struct outfile probe;
 
-	if (c->o->scope != SCOPE_SEQUENCE) {
-		err_set(e, "--scope unified is for tables of others: here a token attends to its "
-			   "own sequence");
-		return EXIT_USAGE;
-	}
 	if (model_load(&c->model, model, e))
 		return model_is_path(model) ? EXIT_FAILED : EXIT_USAGE;
 	if (model_check_tp(&c->model, c->o->tp, e))
