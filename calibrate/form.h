@@ -46,7 +46,8 @@ const struct form *form_find(enum op op, const char *name);
  * (query heads of a KV head). CHECKs that the name is known.
  */
 double form_size(const char *size, const struct point *at);
-/* Sets it in a point, decode_len after decode_seq and group after kv_heads. */
+/* Sets it in a point. More sequences (decode_seq) are as long as they were, more KV heads have as
+ * many query heads each. */
 void form_place(const char *size, double value, struct point *at);
 /* The name itself, static, for names that were read from a file; NULL: no size. */
 const char *form_size_name(const char *size);

@@ -230,8 +230,8 @@ static uint64_t decode_group(const struct point *at)
 
 /* clang-format off */
 #define DECODE                                                                                     \
-	.op = OP_DECODE, .axes = {"decode_seq", "decode_len", "kv_heads", "group"},                \
-	.knots = {9, 9, 4, 3},                                                                     \
+	.op = OP_DECODE, .axes = {"decode_len", "decode_seq", "kv_heads", "group"},                \
+	.knots = {14, 9, 4, 3},                                                                     \
 	.ranges = {"decode_seq", "decode_len", "kv_heads", "group", "head_dim"},                   \
 	.group = decode_group
 /* clang-format on */

@@ -73,6 +73,7 @@ void form_place(const char *name, double value, struct point *at)
 {
 	const struct size *s = find(name);
 	int64_t rounded = llround(value);
+	double len = decode_len(at), heads = group(at);
 
 	CHECK(s, "no size is called %s", name);
 	if (s->get == decode_len)
@@ -81,6 +82,10 @@ void form_place(const char *name, double value, struct point *at)
 		at->heads = llround(value * (double)at->kv_heads);
 	else
 		memcpy((char *)at + s->field, &rounded, sizeof(rounded));
+	if (s->field == offsetof(struct point, decode_seq) && !s->get && len > 0)
+		at->decode_ctx = llround(len * (double)rounded);
+	if (s->field == offsetof(struct point, kv_heads) && !s->get && heads > 0)
+		at->heads = llround(heads * (double)rounded);
 }
 
 double work_gemm_bytes(const struct point *at)

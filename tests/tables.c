@@ -3,7 +3,6 @@
 #include "calibrate/import.h"
 #include "tests/testing.h"
 #include <math.h>
-#include <string.h>
 
 bool tables_read(struct points *p, const char *name, const char *model)
 {
@@ -106,14 +105,7 @@ void tables_assert_rising(const struct fit *f, const struct points *p, double sh
 	for (size_t i = 0; i < p->n; i++)
 		for (const char *const *r = f->form->ranges; *r; r++) {
 			struct point more = p->at[i];
-			double len = form_size("decode_len", &more),
-			       group = form_size("group", &more);
 			form_place(*r, 2 * form_size(*r, &more), &more);
-			/* more sequences are as long, more KV heads have as many query heads */
-			if (!strcmp(*r, "decode_seq"))
-				form_place("decode_len", len, &more);
-			if (!strcmp(*r, "kv_heads"))
-				form_place("group", group, &more);
 			if (fit_ns(f, &more) < (1 - share) * fit_ns(f, &p->at[i]))
 				fail_msg("%s: twice %s takes %g ns, not %g", op_names[f->op], *r,
 					 fit_ns(f, &more), fit_ns(f, &p->at[i]));

@@ -66,10 +66,7 @@ static void rises(const struct form *f)
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 			struct point more = at;
 			form_place(sizes[s], 2 * form_size(sizes[s], &at), &more);
-			/* more sequences are as long as these, and the wait for the longest
-			 * counts from the mean */
-			if (!strcmp(sizes[s], "decode_seq"))
-				more.decode_ctx *= 2;
+			/* the wait for the longest counts from the mean */
 			if (!strcmp(sizes[s], "decode_ctx"))
 				more.longest *= 2;
 			if (f->base_ns(coef, &more) < ns * (1 - 1e-9))
@@ -116,6 +113,10 @@ static void sizes_are_read_and_set(void **state)
 	assert_i64(at.decode_ctx, 2000);
 	form_place("group", 2, &at);
 	assert_i64(at.heads, 16);
+	form_place("decode_seq", 8, &at); /* of 500 tokens each */
+	assert_i64(at.decode_ctx, 4000);
+	form_place("kv_heads", 4, &at);
+	assert_i64(at.heads, 8);
 	form_place("bytes", 1e6, &at);
 	assert_i64(at.bytes, 1000000);
 	const struct point none = {.heads = 1};
