@@ -1,15 +1,29 @@
 /*
  * cost.h: the executor `predict`: a model on devices, compiled once into flat arrays, so that a
- * step costs a few multiplications. Behind this interface a calibrated profile will stand.
+ * step costs a few multiplications.
  *
- * A step takes the time of all stages of a pipeline together, and of the sends between them: the
- * activations of every token over NVLink (PCIe without one), or over the network where tp x pp
- * devices are more than the 8 of a node.
+ * What was measured of the device (device.profile) is asked for at knots, and blended linearly
+ * between them: everything that goes by tokens (GEMMs, norms, rope, activations, embedding,
+ * all-reduces) as one curve; head and sampling by sequences; decode attention by sequences and
+ * their mean context, affine in context between few knots, so that runs of decode steps have a
+ * closed form; prefill attention by sequences, tokens and prior tokens, a step's prompts being
+ * taken as sequences all alike with as many tokens and pairs; what mixed steps take of the sum of
+ * both. More of anything never costs less: where measured times fall, the larger one before stays.
  *
- * Provisional: no part is calibrated yet, and the executor's notes say `roofline`. A GEMM takes
- * t0 + max(bytes/BW, flops/F) with constants fitted to public measurements; decode attention runs
- * at 0.9 of the memory bandwidth, prefill attention at 0.5 of the peak rate, but no faster than the
- * context before it is read.
+ * What was not measured is a roofline: a GEMM takes t0 + max(bytes/BW, flops/F) with constants of
+ * the device; decode attention runs at 0.9 of the memory bandwidth, prefill attention at 0.5 of the
+ * peak rate, but no faster than the context before it is read. Sends between the stages of a
+ * pipeline are bytes over NVLink (PCIe without one), or over the network where tp x pp devices are
+ * more than the 8 of a node. A step takes the time of all stages together.
+ *
+ * The executor's notes, which a run's row has:
+ *   roofline          nothing was measured
+ *   roofline-PART     nothing of this part: gemm, head, rows (norms, rope, activations, embedding,
+ *                     sampling: bytes over bandwidth), allreduce, decode and prefill (attention),
+ *                     experts, mla, sends
+ *   extrapolated-PART this part has a shape beyond all that was measured, at any size of a step
+ *   mixed-sum         prefill and decode in one step were not measured: their sum
+ * and a run whose steps are larger than what was measured adds `extrapolated` (executor.h).
  */
 #ifndef CALIBRATE_COST_H
 #define CALIBRATE_COST_H

@@ -59,6 +59,7 @@ static const struct device_field number_fields[] = {
 	{FIELD(network_latency_ns), .max = 1e9, .init = 20000},
 	{FIELD(host_us), .max = 1e6},
 	{FIELD(host_seq_us), .max = 1e6},
+	{FIELD(scope_cell_ns), .max = 1e9},
 };
 #undef FIELD
 enum { NUMBER_FIELDS = sizeof(number_fields) / sizeof(number_fields[0]) };
@@ -68,8 +69,9 @@ static const double gemm_bytes_share = 0.85, gemm_flops_share = 0.8;
 
 static void check_keys(struct config *c)
 {
-	const char *names[NUMBER_FIELDS + 3] = {"name", "summary", "memory_bytes"};
-	size_t n = 3;
+	const char *names[NUMBER_FIELDS + 4] = {"name", "summary", "memory_bytes",
+						"attention_scope"};
+	size_t n = 4;
 
 	for (size_t i = 0; i < NUMBER_FIELDS; i++)
 		names[n++] = number_fields[i].key;
@@ -90,6 +92,21 @@ json_t *device_json(const struct device *d)
 	return o;
 }
 
+/* What it says must agree with what a cell costs, which alone decides. */
+static void check_scope(struct config *c, const struct device *d)
+{
+	const char *scope = config_text(c, "attention_scope");
+	bool unified = scope && strcmp(scope, "unified") == 0;
+
+	if (scope && !unified && strcmp(scope, "sequence") != 0)
+		config_fail(c, "attention_scope is '%s': it must be sequence or unified", scope);
+	else if (scope && unified != (d->scope_cell_ns > 0))
+		config_fail(c,
+			    "attention_scope is %s and scope_cell_ns %g: what a token and a cell "
+			    "take is above 0 where it is unified, and there alone",
+			    scope, d->scope_cell_ns);
+}
+
 void device_read(struct config *c, struct device *d)
 {
 	check_keys(c);
@@ -103,6 +120,7 @@ void device_read(struct config *c, struct device *d)
 
 		memcpy((char *)d + f->offset, &value, sizeof(value));
 	}
+	check_scope(c, d);
 	if (d->gemm_bytes_s < 0)
 		d->gemm_bytes_s = gemm_bytes_share * d->peak_bytes_s;
 	if (d->gemm_flops < 0)

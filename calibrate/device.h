@@ -28,6 +28,11 @@ struct device {
 	double network_bytes_s;	   /* to a device of another node, one direction */
 	double network_latency_ns; /* of one message there */
 	double host_us, host_seq_us; /* the scheduler's own time: a step, a sequence of it */
+	/*
+	 * > 0: attention of a token over all cells in use, whosever they are (llama.cpp's server),
+	 * of a token and a cell in all layers. 0: over its own sequence alone.
+	 */
+	double scope_cell_ns;
 	/* What was measured on it (profile.h), owned where device_load() filled it; NULL: nothing,
 	 * and times are a roofline. */
 	const struct profile *profile;

@@ -44,6 +44,12 @@ struct model {
 	enum attention_kind attention;
 	int64_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
 	int64_t dtype_bytes; /* of weights, activations and the unquantised KV cache */
+	/*
+	 * Of a weight of the linear layers: 0: the model's own type; 8; or 4, which takes 4.5, for
+	 * 16 numbers share a scale of 8 bits (NVFP4). Embedding, head, norms, biases and routers
+	 * stay in the model's own type. No model comes with it: the user asks for it.
+	 */
+	int64_t weight_bits;
 };
 
 /*
@@ -59,6 +65,14 @@ int model_config_load(struct model *m, const char *path, struct err *e);
 
 /* The built-in models, in list order; n is set to their number. */
 const struct model *model_list(size_t *n);
+
+/* 16 (weight_bits 0), 8 or 4. */
+int model_check_weight_bits(int64_t weight_bits, struct err *e);
+/* Bits that a weight takes: of the linear layers, and of the routed experts. */
+double model_linear_bits(const struct model *m);
+double model_expert_bits(const struct model *m);
+/* Layers that have experts. */
+int64_t model_expert_layers(const struct model *m);
 
 /* All parameters. */
 int64_t model_params(const struct model *m);

@@ -98,25 +98,57 @@ int64_t model_active_params(const struct model *m)
 	return all_params(m, 1, m->experts_active);
 }
 
-/* What the matrices of `experts` routed experts take less than in the model's own type. */
-static int64_t saved_bytes(const struct model *m, int64_t layers, int64_t tp, int64_t experts)
+double model_linear_bits(const struct model *m)
 {
-	if (m->expert_bits <= 0)
-		return 0;
-	int64_t matrices = (m->gated ? 3 : 2) * m->hidden * (m->expert_inter / tp);
-	double bits = (double)(8 * m->dtype_bytes) - m->expert_bits;
-	return (int64_t)((double)(layers * experts * matrices) * bits / 8);
+	double own = (double)(8 * m->dtype_bytes);
+	return m->weight_bits == 0 ? own : m->weight_bits == 4 ? 4.5 : (double)m->weight_bits;
 }
 
-static int64_t expert_layers(const struct model *m)
+double model_expert_bits(const struct model *m)
+{
+	double bits = model_linear_bits(m);
+	return m->expert_bits > 0 && m->expert_bits < bits ? m->expert_bits : bits;
+}
+
+int64_t model_expert_layers(const struct model *m)
 {
 	return m->experts ? m->layers - m->dense_layers : 0;
 }
 
+/* Numbers in the matrices of the linear layers, without routed experts and routers. */
+static int64_t linear_numbers(const struct model *m, int64_t tp)
+{
+	struct model bare = *m;
+	bare.qkv_bias = bare.o_bias = bare.mlp_bias = bare.qk_norm = bare.sinks = false;
+	int64_t every = gqa_params(&bare, tp);
+	if (m->attention == ATTENTION_MLA)
+		every = mla_params(m, tp) - norm(m, m->kv_lora) -
+			(m->q_lora ? norm(m, m->q_lora) : 0);
+	int64_t sparse = model_expert_layers(m), n = m->layers * every;
+	n += (m->layers - sparse) * mlp_params(&bare, m->inter / tp);
+	if (m->experts_shared)
+		n += sparse * mlp_params(&bare, m->experts_shared * m->expert_inter / tp);
+	return n;
+}
+
+/* What all matrices but the head take less than in the model's own type, `experts` of the routed
+ * ones. */
+static int64_t saved_bytes(const struct model *m, int64_t tp, int64_t experts)
+{
+	double own = (double)(8 * m->dtype_bytes), bits = 0;
+	if (m->weight_bits > 0)
+		bits += (double)linear_numbers(m, tp) * (own - model_linear_bits(m));
+	if (model_expert_bits(m) < own) {
+		int64_t matrices = (m->gated ? 3 : 2) * m->hidden * (m->expert_inter / tp);
+		bits += (double)(model_expert_layers(m) * experts * matrices) *
+			(own - model_expert_bits(m));
+	}
+	return (int64_t)(bits / 8);
+}
+
 int64_t model_weights_bytes(const struct model *m, int64_t tp)
 {
-	return all_params(m, tp, m->experts) * m->dtype_bytes -
-	       saved_bytes(m, expert_layers(m), tp, m->experts);
+	return all_params(m, tp, m->experts) * m->dtype_bytes - saved_bytes(m, tp, m->experts);
 }
 
 int64_t model_stage_weights_bytes(const struct model *m, int64_t tp, int64_t pp)
@@ -124,20 +156,19 @@ int64_t model_stage_weights_bytes(const struct model *m, int64_t tp, int64_t pp)
 	if (pp == 1)
 		return model_weights_bytes(m, tp);
 	struct model stage = *m;
-	int64_t experts = expert_layers(m);
+	int64_t experts = model_expert_layers(m);
 	stage.layers = ceil_div(m->layers, pp);
 	stage.dense_layers = stage.layers > experts ? stage.layers - experts : 0;
 	int64_t first = m->positions * m->hidden + embedding_params(m, tp);
 	int64_t last = streamed_params(m, tp, 0) - layers_params(m, tp, 0);
 	int64_t ends = first > last ? first : last;
 	return (layers_params(&stage, tp, m->experts) + ends) * m->dtype_bytes -
-	       saved_bytes(m, expert_layers(&stage), tp, m->experts);
+	       saved_bytes(&stage, tp, m->experts);
 }
 
 int64_t model_streamed_bytes(const struct model *m, int64_t tp)
 {
-	return streamed_params(m, tp, m->experts) * m->dtype_bytes -
-	       saved_bytes(m, expert_layers(m), tp, m->experts);
+	return streamed_params(m, tp, m->experts) * m->dtype_bytes - saved_bytes(m, tp, m->experts);
 }
 
 /* Layers with a window before this one. */
@@ -168,7 +199,7 @@ int64_t model_stage_streamed_bytes(const struct model *m, int64_t tp, int64_t pp
 	stage.layers = s.layers;
 	stage.dense_layers = s.dense_layers;
 	int64_t bytes = layers_params(&stage, tp, m->experts) * m->dtype_bytes -
-			saved_bytes(m, expert_layers(&stage), tp, m->experts);
+			saved_bytes(&stage, tp, m->experts);
 	int64_t head = streamed_params(m, tp, 0) - layers_params(m, tp, 0);
 	return i == pp - 1 ? bytes + head * m->dtype_bytes : bytes;
 }
@@ -176,7 +207,7 @@ int64_t model_stage_streamed_bytes(const struct model *m, int64_t tp, int64_t pp
 int64_t model_streamed_token_bytes(const struct model *m, int64_t tp)
 {
 	return streamed_params(m, tp, m->experts_active) * m->dtype_bytes -
-	       saved_bytes(m, expert_layers(m), tp, m->experts_active);
+	       saved_bytes(m, tp, m->experts_active);
 }
 
 /* Bytes of a token in so many layers of one device. */
@@ -266,4 +297,11 @@ int model_check_kv_bits(int64_t kv_bits, struct err *e)
 	if (kv_bits == 16 || kv_bits == 8 || kv_bits == 4 || kv_bits == 2)
 		return 0;
 	return err_set(e, "KV bits are %lld: they must be 16, 8, 4 or 2", (long long)kv_bits);
+}
+
+int model_check_weight_bits(int64_t weight_bits, struct err *e)
+{
+	if (weight_bits == 16 || weight_bits == 8 || weight_bits == 4)
+		return 0;
+	return err_set(e, "weight bits are %lld: they must be 16, 8 or 4", (long long)weight_bits);
 }

@@ -54,6 +54,9 @@ const struct field run_info_fields[] = {
 	ROW(max_tokens, "--max-tokens: a number, model or output"),
 	ROW(kv_blocks, "KV blocks of an instance"),
 	ROW(block_tok, "slots of a block, tokens"),
+	ROW(weight_bits,
+	    "--weight-bits, bits of a weight of the linear layers; 16: the model's own "
+	    "type"),
 	ROW(kv_bits, "--kv-bits, bits of a cached number; 16: the model's own type"),
 	ROW(kv_token_bytes, "KV bytes a token, on one device, in layers without a window"),
 	ROW(kv_window_bytes, "KV bytes a token within the window, in the layers that have one"),

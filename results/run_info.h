@@ -37,7 +37,8 @@ struct run_info {
 	int64_t queue_limit, queue_full;
 	double timeout_s;
 	char max_tokens[24];
-	int64_t kv_blocks, block_tok, kv_bits, kv_token_bytes, kv_window_bytes, window_tok;
+	int64_t kv_blocks, block_tok, weight_bits, kv_bits, kv_token_bytes, kv_window_bytes,
+		window_tok;
 	int64_t memory_bytes, weights_bytes, usable_bytes, decode_instances, decode_kv_blocks;
 	double utilization;
 	int64_t reserve_bytes;

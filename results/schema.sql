@@ -67,6 +67,7 @@ CREATE TABLE run (
 	max_tokens TEXT,             -- --max-tokens: a number, model or output
 	kv_blocks INTEGER,           -- KV blocks of an instance
 	block_tok INTEGER,           -- slots of a block, tokens
+	weight_bits INTEGER,         -- --weight-bits, of the linear layers; 16: the model's own type
 	kv_bits INTEGER,             -- --kv-bits, of a cached number; 16: the model's own type
 	kv_token_bytes INTEGER,      -- KV bytes a token, on one device, in layers without a window
 	kv_window_bytes INTEGER,     -- and in those with one, a token within it

@@ -23,6 +23,7 @@ struct capacity_row {
 	int64_t blocks, tokens, context;
 	double users;
 	int64_t crossover_batch, kv_full_bytes_per_token, kv_window_bytes_per_token, window_tok;
+	int64_t weight_bits;
 };
 
 #define TEXT(n)                                                                                    \
@@ -56,6 +57,7 @@ static const struct field capacity_fields[] = {
 	INT(kv_full_bytes_per_token),
 	INT(kv_window_bytes_per_token),
 	INT(window_tok),
+	INT(weight_bits),
 	{.name = NULL},
 };
 #undef TEXT
@@ -100,6 +102,7 @@ static void fill_row(const struct capacity *c, struct capacity_row *row)
 		.kv_full_bytes_per_token = c->budget.kv.full_bytes,
 		.kv_window_bytes_per_token = c->budget.kv.window_bytes,
 		.window_tok = window ? c->model.window_tok : FIELD_NULL_INT,
+		.weight_bits = hardware_options_weight_bits(&c->hardware),
 	};
 	snprintf(row->model, sizeof(row->model), "%s", c->model.name);
 	snprintf(row->device, sizeof(row->device), "%s", c->device.name);
@@ -195,7 +198,9 @@ static void print_md(const struct capacity *c)
 	       (long long)model_params(&c->model), (long long)model_active_params(&c->model),
 	       (long long)c->model.dtype_bytes);
 	if (c->model.expert_bits > 0)
-		printf(" (experts: %g bits)", c->model.expert_bits);
+		printf(" (experts: %g bits)", model_expert_bits(&c->model));
+	if (c->model.weight_bits > 0)
+		printf(" (linear layers: %g bits)", model_linear_bits(&c->model));
 	printf("\n\n");
 	print_budget(c);
 	print_pool(c);
@@ -310,6 +315,7 @@ static int load(struct capacity *c, struct err *e)
 		return device_is_path(c->hardware.device_name) ? EXIT_FAILED : EXIT_USAGE;
 	if (model_load(&c->model, c->hardware.model_name, e))
 		return model_is_path(c->hardware.model_name) ? EXIT_FAILED : EXIT_USAGE;
+	hardware_options_apply(&c->hardware, &c->model);
 	return check_wants(c, e) ? EXIT_USAGE : 0;
 }
 

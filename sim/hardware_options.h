@@ -12,7 +12,8 @@
 struct hardware_options {
 	const char *model_name, *device_name;
 	double memory_gib, reserve_gib;
-	bool memory_given, reserve_given;
+	int64_t weight_bits;
+	bool memory_given, reserve_given, weight_bits_given;
 };
 
 /* Rows of an option table, for `struct hardware_options *o` and `struct memory_want *w`. */
@@ -57,6 +58,14 @@ struct hardware_options {
 		 .arg = "16|8|4|2",                                                                \
 		 .help = "bits of a cached number; 16 stands for the model's own type, 4 and 2 "   \
 			 "add 32 bits of scale and zero for each 32 numbers (default 16)"},        \
+		{.name = "weight-bits",                                                            \
+		 .kind = OPTION_INT,                                                               \
+		 .value = &(o)->weight_bits,                                                       \
+		 .given = &(o)->weight_bits_given,                                                 \
+		 .arg = "16|8|4",                                                                  \
+		 .help = "bits of a weight of the linear layers; 16 stands for the model's own "   \
+			 "type, 4 adds 8 bits of scale for each 16 numbers; embedding, head and "  \
+			 "norms stay (default 16)"},                                               \
 		{.name = "utilization",                                                            \
 		 .kind = OPTION_REAL,                                                              \
 		 .value = &(w)->utilization,                                                       \
@@ -92,5 +101,9 @@ struct hardware_options {
 
 /* What can be wrong with them whatever the model and the device, and memory as bytes into `w`. */
 int hardware_options_check(const struct hardware_options *o, struct memory_want *w, struct err *e);
+
+/* Bits of the weights as asked for: 16, 8 or 4; and into the model, once that is loaded. */
+int64_t hardware_options_weight_bits(const struct hardware_options *o);
+void hardware_options_apply(const struct hardware_options *o, struct model *m);
 
 #endif

@@ -49,6 +49,7 @@ static void fill_kv_info(const struct run_options *o, struct run_info *i)
 {
 	struct model_kv kv = {0};
 
+	i->weight_bits = hardware_options_weight_bits(&o->hardware);
 	i->kv_bits = o->memory.kv_bits;
 	if (o->has_model)
 		model_kv(&o->model, o->memory.tp, o->memory.pp, o->memory.kv_bits, &kv);

@@ -219,6 +219,7 @@ static int set_hardware(struct run_options *o, struct err *e)
 		return -1;
 	if (hardware_options_check(&o->hardware, &o->memory, e) < 0)
 		return -1;
+	hardware_options_apply(&o->hardware, &o->model);
 	if (o->memory.kv_tokens > 0 && o->memory.kv_tokens < o->memory.block_tok)
 		return err_set(e, "--kv-tokens %lld is less than one block of %lld tokens",
 			       (long long)o->memory.kv_tokens, (long long)o->memory.block_tok);

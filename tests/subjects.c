@@ -1,6 +1,7 @@
 #include "tests/subjects.h"
 #include "calibrate/cost.h"
 #include "sim/rng.h"
+#include "tests/measured.h"
 #include <math.h>
 #include <string.h>
 
@@ -201,16 +202,31 @@ static struct executor *pieces_new(void)
 
 static struct executor *predict_new(void)
 {
+	static struct device d; /* read once, with its profile: that takes long */
 	struct model m;
-	struct device d;
 	struct err e;
 
-	CHECK(model_load(&m, "llama-3-8b", &e) == 0 && device_load(&d, "h200", &e) == 0, "%s",
-	      e.text);
-	struct executor *ex =
-		cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
-	device_release(&d);
-	return ex;
+	CHECK(model_load(&m, "llama-3-8b", &e) == 0, "%s", e.text);
+	CHECK(d.profile || device_load(&d, "h200", &e) == 0, "%s", e.text);
+	return cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
+}
+
+/* From a device that was measured, by hand. */
+static struct executor *measured_new(gsl_rng *rng)
+{
+	struct measured of;
+	struct model m;
+	struct err e;
+
+	measured_init(&of);
+	if (one_in(rng, 2))
+		measured_add(&of, OP_MIXED, 16);
+	if (one_in(rng, 4)) {
+		of.profile.scope = SCOPE_UNIFIED;
+		of.profile.scope_cell_ns = 1;
+	}
+	CHECK(model_load(&m, "llama-3-8b", &e) == 0, "%s", e.text);
+	return cost_predict_new(&m, &of.device, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
 }
 
 /* *step_ns: about how long a step takes. */
@@ -222,9 +238,11 @@ static struct executor *random_executor(gsl_rng *rng, int64_t *step_ns)
 		 "window_tok_ns=0.7")};
 	char canon[256];
 	struct err e;
-	int64_t which = from_to(rng, 0, 5);
+	int64_t which = from_to(rng, 0, 6);
 
-	*step_ns = which == 5 ? 5000000 : 1000;
+	*step_ns = which >= 5 ? 5000000 : 1000;
+	if (which == 6)
+		return measured_new(rng);
 	if (which == 5)
 		return predict_new();
 	if (which >= 3)

@@ -7,7 +7,7 @@
 #define HEADER                                                                                     \
 	"model,device,tp,pp,memory_bytes,weights_bytes,reserve_bytes,kv_bytes,"                    \
 	"kv_bytes_per_token,blocks,tokens,context,users,crossover_batch,"                          \
-	"kv_full_bytes_per_token,kv_window_bytes_per_token,window_tok\n"
+	"kv_full_bytes_per_token,kv_window_bytes_per_token,window_tok,weight_bits\n"
 
 /* Runs with -o csv, expects this exit code, and gives the row in `row`. */
 static void csv_row(const char *args, int code, char *row, size_t size)
@@ -39,8 +39,9 @@ static void test_a_row_by_hand(void **state)
 	(void)state;
 	char row[1024];
 	csv_row("-m llama-3-8b -d h200 --reserve 2", 0, row, sizeof(row));
-	assert_string_equal(row, "llama-3-8b,h200,1,1,150754820096,16060522496,2147483648,"
-				 "117471331942,131072,56014,896224,8192,109.40234375,14,131072,0,");
+	assert_string_equal(row,
+			    "llama-3-8b,h200,1,1,150754820096,16060522496,2147483648,"
+			    "117471331942,131072,56014,896224,8192,109.40234375,14,131072,0,,16");
 }
 
 /* cases 22 and 23 through the command */
@@ -74,7 +75,7 @@ static void test_windows_have_two_terms(void **state)
 	const char *rest = row;
 	for (int k = 0; k < 8; k++)
 		rest = strchr(rest, ',') + 1;
-	assert_string_equal(rest, ",1000,16000,8192,1.92307692307692,62,24576,24576,128");
+	assert_string_equal(rest, ",1000,16000,8192,1.92307692307692,62,24576,24576,128,16");
 	struct run_output o = testing_run("capacity -m gpt-oss-20b -d h100");
 	assert_exit(o, 0);
 	assert_non_null(strstr(o.out, "no single figure of KV bytes a token"));
@@ -259,6 +260,20 @@ static void test_kv_heads_replicate(void **state)
 	testing_run_free(&o);
 }
 
+/* Weights of 70B in 8 bits leave 68,451,041,280 bytes more, of which tp 1 on an H200 lives. */
+static void test_small_weights(void **state)
+{
+	(void)state;
+	char row[1024];
+	csv_row("-m llama-3-70b -d h200 --weight-bits 8", 0, row, sizeof(row));
+	assert_i64(column(row, 5), INT64_C(141107412992) - INT64_C(68451041280));
+	assert_i64(column(row, 17), 8);
+	struct run_output o = testing_run("capacity -m llama-3-70b -d h200 --weight-bits 4");
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.out, "2 bytes each (linear layers: 4.5 bits)\n"));
+	testing_run_free(&o);
+}
+
 static void test_wrong_usage_is_one_sentence(void **state)
 {
 	(void)state;
@@ -288,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_a_name_is_one_cell),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_kv_heads_replicate),
+		cmocka_unit_test(test_small_weights),
 		cmocka_unit_test(test_wrong_usage_is_one_sentence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

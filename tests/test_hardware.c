@@ -168,6 +168,32 @@ static void test_memory_options(void **state)
 #undef GPT
 }
 
+/* Fewer bits of weights (8 of 6,979,321,856, and 4.5) take shorter steps, and are stored. */
+static void test_weight_bits(void **state)
+{
+	(void)state;
+	const char *db = testing_path("bits.db");
+	static const char *const bits[] = {"", "--weight-bits 16 ", "--weight-bits 8 ",
+					   "--weight-bits 4 "};
+	double itl[4];
+	for (int i = 0; i < 4; i++) {
+		char args[512];
+		snprintf(args, sizeof(args), "synth:constant,n=3 -p paged %s%s--db %s", HW, bits[i],
+			 db);
+		struct results r = run_rows(args);
+		itl[i] = row_number(&r, 0, "itl_p50_s");
+		free_rows(&r);
+	}
+	assert_true(itl[0] == itl[1] && itl[2] < 0.8 * itl[1] && itl[3] < 0.8 * itl[2]);
+	assert_query(db,
+		     "SELECT group_concat(weight_bits), min(kv_blocks) = max(kv_blocks), "
+		     "count(DISTINCT weights_bytes) FROM run WHERE weight_bits = 16",
+		     "16,16|1|1");
+	assert_query(
+		db, "SELECT weight_bits, weights_bytes FROM run WHERE weight_bits < 16 ORDER BY id",
+		"8|9081200640;4|6027747328");
+}
+
 /* Three requests decode as four, for the price of which see test_cost; fixed times do not change.
  */
 static void test_graphs_reach_the_cost_model(void **state)
@@ -194,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_windows_bound_the_cache),
 		cmocka_unit_test(test_windows_bound_a_transfer),
 		cmocka_unit_test(test_memory_options),
+		cmocka_unit_test(test_weight_bits),
 		cmocka_unit_test(test_graphs_reach_the_cost_model),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

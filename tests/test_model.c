@@ -320,6 +320,39 @@ static void test_kv_in_fewer_bits(void **state)
 	assert_refused(model_check_kv_bits(3, &e), e, "16, 8, 4 or 2");
 }
 
+/*
+ * Llama-3-70B: 80 layers of 8192 x 10240 + 8192 x 8192 + 3 x 8192 x 28672 = 855,638,016 numbers in
+ * linear layers, 68,451,041,280 of 70,553,706,496; 4 bits are 4.5 with a scale of 8 for each 16.
+ */
+static void test_linear_layers_in_fewer_bits(void **state)
+{
+	(void)state;
+	struct model m = load("llama-3-70b"), oss = load("gpt-oss-20b"), v3 = load("deepseek-v3");
+	int64_t linear = INT64_C(68451041280), all = 2 * INT64_C(70553706496);
+	int64_t streamed = model_streamed_bytes(&m, 1), stage = model_stage_weights_bytes(&m, 1, 4);
+	m.weight_bits = 8;
+	assert_i64(model_weights_bytes(&m, 1), all - linear);
+	assert_i64(model_streamed_bytes(&m, 1), streamed - linear);
+	assert_i64(model_streamed_token_bytes(&m, 1), streamed - linear);
+	assert_i64(model_stage_weights_bytes(&m, 1, 4), stage - linear / 4);
+	assert_i64(model_stage_streamed_bytes(&m, 1, 4, 0), 20 * (INT64_C(855638016) + 4 * 8192));
+	m.weight_bits = 4;
+	assert_i64(model_weights_bytes(&m, 1), all - linear / 16 * 23);
+	/* experts of fewer bits keep them, those of more do not; routers, norms and ends stay */
+	int64_t was = model_weights_bytes(&oss, 1);
+	oss.weight_bits = 8;
+	assert_i64(model_weights_bytes(&oss, 1), was - 24 * (2880 * 5120 + 4096 * 2880));
+	assert_near(model_expert_bits(&oss), 4.25, 0);
+	was = model_weights_bytes(&v3, 8);
+	v3.weight_bits = 8;
+	assert_near(model_expert_bits(&v3), 8, 0);
+	assert_true(model_weights_bytes(&v3, 8) > was / 2);
+	assert_near(model_weights_bytes(&v3, 8), (double)was / 2, 0.01 * (double)was);
+	struct err e;
+	assert_fine(model_check_weight_bits(4, &e), e);
+	assert_refused(model_check_weight_bits(2, &e), e, "16, 8 or 4");
+}
+
 /* case 14 */
 static void test_transfer_sizes(void **state)
 {
@@ -414,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_windows_in_stages),
 		cmocka_unit_test(test_kv_bytes_under_tensor_parallelism),
 		cmocka_unit_test(test_kv_in_fewer_bits),
+		cmocka_unit_test(test_linear_layers_in_fewer_bits),
 		cmocka_unit_test(test_transfer_sizes),
 		cmocka_unit_test(test_weights_of_one_device),
 		cmocka_unit_test(test_streamed_weights),
