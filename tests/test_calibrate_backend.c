@@ -151,6 +151,30 @@ static void test_shapes_of_any_model(void **state)
 	profile_free(p);
 }
 
+/* A tenth that no part has: the sums fall short of it, and with the rest they do not. */
+static void test_whole_steps_beyond_their_parts(void **state)
+{
+	const char *path = testing_path("rest.json");
+	struct calibrate_options o = options_of(path, NULL);
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.005);
+	run_fine(&o);
+	p = load(path);
+	assert_true(p->rest.points > 20);
+	assert_near(p->rest.sum_median, 0, 0.03);
+	profile_free(p);
+	fake_reset(0.005);
+	fake.rest = 0.1;
+	run_fine(&o);
+	p = load(path);
+	assert_near(p->rest.sum_median, 1 / 1.1 - 1, 0.03);
+	assert_true(p->rest.layer_ns > 0 && p->rest.layer_tok_ns > 0);
+	assert_true(p->rest.held_out.median < 0.04);
+	profile_free(p);
+}
+
 static void test_a_device_of_another_name(void **state)
 {
 	const char *path = testing_path("named.json");
@@ -389,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_profile_is_the_formula),
 		cmocka_unit_test(test_shapes_of_any_model),
+		cmocka_unit_test(test_whole_steps_beyond_their_parts),
 		cmocka_unit_test(test_a_device_of_another_name),
 		cmocka_unit_test(test_bits_that_the_backend_has_not),
 		cmocka_unit_test(test_points_and_fits_are_stored),
