@@ -13,7 +13,8 @@ void plan_buffers_place(plan_arrays &a, const plan_room &room, const plan_shape 
 	a.loads = at.take<kv_move>(room.moves);
 	a.stores = at.take<kv_move>(room.moves);
 	a.flushes = at.take<kv_move>(room.seqs);
-	a.items = at.take<decode_item>(plan_items_max(shape, room.seqs));
+	/* for any number of KV heads: what is timed has its own */
+	a.items = at.take<decode_item>(room.seqs + shape.decode_blocks);
 	a.recent = at.take<decode_item>(2 * room.seqs);
 	a.parts = at.take<decode_parts>(room.seqs);
 	int32_t *counts = at.take<int32_t>(4);

@@ -173,6 +173,8 @@ typedef cudaEvent_t event;
 /* What `waits` is given from now on begins after what `done` has been given. */
 static inline void stream_after(stream waits, stream done, event by)
 {
+	if (waits == done)
+		return;
 	cudaEventRecord(by, done);
 	cudaStreamWaitEvent(waits, by, 0);
 }
@@ -216,9 +218,11 @@ static inline void memory_free(void *p)
 	cudaFree(p);
 }
 
+/* It is there when this returns, for streams that do not wait for others too. */
 static inline void memory_write(void *device, const void *host, size_t bytes)
 {
 	cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
+	cudaStreamSynchronize(nullptr);
 }
 
 static inline void memory_read(void *host, const void *device, size_t bytes)

@@ -69,8 +69,9 @@ static void place(backend *b, arena &at)
 	b->timed_pages = straight - 1;
 	b->timed_order = at.take<int32_t>(b->timed_pages);
 	b->turns = at.take<uint32_t>(s.head_dim / 2);
+	int few_bits = plan_page_shift(w.block_tok, 2); /* what is timed may have them */
 	plan_room room = {std::max(w.max_tok, graph_seqs), std::max(w.max_seqs, graph_seqs),
-			  (b->shape.pages << shift) / kivi_group + 1};
+			  straight_pages(b) * (INT64_C(1) << few_bits) / kivi_group + 1};
 
 	plan_buffers_place(b->plans, room, b->shape, at);
 	kv_pool stage = {};
