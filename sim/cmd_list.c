@@ -1,6 +1,7 @@
 /* cmd_list.c: what can be named on the command line, printed from the tables that the code uses. */
 #include "calibrate/device.h"
 #include "calibrate/model.h"
+#include "calibrate/profile.h"
 #include "sim/choice.h"
 #include "sim/engine.h"
 #include "sim/executor_kinds.h"
@@ -97,26 +98,70 @@ static void list_models(void)
 	     "besides, while it is among the last `window`.");
 }
 
+/* The fit of all shapes of an operation, in 16 bits; NULL: none. */
+static const struct fit *fit_of(const struct profile *p, enum op op)
+{
+	for (size_t i = 0; i < p->n_fits; i++)
+		if (p->fit[i].op == op && p->fit[i].bits == 16 && p->fit[i].shape.n == 0)
+			return &p->fit[i];
+	return NULL;
+}
+
+/* Median errors of times held out, of GEMMs, attention of decodes and of prompts. */
+static void print_errors(const struct profile *p, char *text, size_t size)
+{
+	static const enum op ops[] = {OP_GEMM, OP_DECODE, OP_PREFILL};
+	size_t used = 0;
+
+	snprintf(text, size, "%s", !p ? "roofline" : p->n_steps > 0 ? "whole steps" : "");
+	for (size_t i = 0; p && p->n_fits > 0 && i < sizeof(ops) / sizeof(ops[0]); i++) {
+		const struct fit *f = fit_of(p, ops[i]);
+		char one[16] = "-";
+
+		if (f)
+			snprintf(one, sizeof(one), "%.1f", 100 * f->held_out.median);
+		int n = snprintf(text + used, size - used, "%s%s", i > 0 ? " / " : "", one);
+		used += n > 0 ? (size_t)n : 0;
+	}
+}
+
 static void list_devices(void)
 {
 	size_t n;
 	const struct device *d = device_list(&n);
 
-	printf("%-12s %10s %9s %10s %11s %9s %12s  %s\n", "device", "memory GiB", "peak TB/s",
-	       "bf16 TF/s", "NVLink GB/s", "PCIe GB/s", "network GB/s", "name");
+	printf("%-12s %10s %9s %10s %11s %9s %12s %15s  %s\n", "device", "memory GiB", "peak TB/s",
+	       "bf16 TF/s", "NVLink GB/s", "PCIe GB/s", "network GB/s", "times: error, %", "name");
 	for (size_t i = 0; i < n; i++) {
-		char nvlink[32] = "-";
+		struct profile *p = profile_built_in(d[i].name);
+		char nvlink[32] = "-", errors[64];
 
 		if (d[i].nvlink_bytes_s > 0)
 			snprintf(nvlink, sizeof(nvlink), "%.0f", d[i].nvlink_bytes_s / 1e9);
-		printf("%-12s %10.1f %9.3f %10.1f %11s %9.1f %12.1f  %s\n", d[i].name,
+		print_errors(p, errors, sizeof(errors));
+		printf("%-12s %10.1f %9.3f %10.1f %11s %9.1f %12.1f %15s  %s\n", d[i].name,
 		       (double)d[i].memory_bytes / 1073741824.0, d[i].peak_bytes_s / 1e12,
 		       d[i].peak_flops / 1e12, nvlink, d[i].pcie_bytes_s / 1e9,
-		       d[i].network_bytes_s / 1e9, d[i].summary);
+		       d[i].network_bytes_s / 1e9, errors, d[i].summary);
+		profile_free(p);
 	}
 	puts("Links: bytes a second of one device, one direction. A device of your own: -d "
-	     "FILE.json "
-	     "(calibrate/README.md).");
+	     "FILE.json (calibrate/README.md).\n\n"
+	     "Times: of a roofline of the data sheet, or fitted to measured ones, with the median "
+	     "error of those\nheld out: GEMMs / attention of decodes / attention of prompts. "
+	     "Fitted "
+	     "to (omnibus calibrate --show NAME):");
+	const char *const *names;
+	size_t n_names = profile_names(&names);
+
+	for (size_t i = 0; i < n_names; i++) {
+		struct profile *p = profile_built_in(names[i]);
+		char errors[64];
+
+		print_errors(p, errors, sizeof(errors));
+		printf("%-18s %15s  %s\n", names[i], errors, p->source);
+		profile_free(p);
+	}
 }
 
 static void list_traces(void)

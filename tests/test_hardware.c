@@ -194,6 +194,35 @@ static void test_weight_bits(void **state)
 		"8|9081200640;4|6027747328");
 }
 
+/* Prompts of the H200's tables are of 16,384 tokens at most, after none. */
+static void test_beyond_what_was_measured(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *args;
+		bool beyond;
+	} cases[] = {
+		{"-p paged prompt=16000", false},
+		{"-p paged prompt=18000", true},
+		{"-p vllm-v1:chunk=4000 prompt=4000", false},
+		{"-p vllm-v1:chunk=4000 prompt=4001", true},
+		{"-p paged:host_us=500 prompt=18000", true},
+		{"-p paged:host_us=500,async=1 prompt=16000", false},
+		{"-p disaggregated prompt=18000", true},
+		{"-p paged --no-fast-forward prompt=18000", true},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *prompt = strstr(cases[i].args, "prompt=");
+		struct run_output o = testing_run(
+			"run synth:constant,n=3,output=5,%s %.*s -m llama-3.1-8b -d h200 -o jsonl",
+			prompt, (int)(prompt - cases[i].args), cases[i].args);
+		assert_exit(o, 0);
+		assert_true(!strstr(o.err, "extrapolated\n") == !cases[i].beyond);
+		assert_true(!strstr(o.out, "mixed-sum extrapolated\"") == !cases[i].beyond);
+		testing_run_free(&o);
+	}
+}
+
 /* Three requests decode as four, for the price of which see test_cost; fixed times do not change.
  */
 static void test_graphs_reach_the_cost_model(void **state)
@@ -221,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_windows_bound_a_transfer),
 		cmocka_unit_test(test_memory_options),
 		cmocka_unit_test(test_weight_bits),
+		cmocka_unit_test(test_beyond_what_was_measured),
 		cmocka_unit_test(test_graphs_reach_the_cost_model),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
