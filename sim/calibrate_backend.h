@@ -25,6 +25,8 @@ int calibrate_sweep(const struct sweep_want *w, const struct backend_ops *ops,
 
 /* One line a fit, with its held-out errors; then whole steps against the sum of their parts. */
 void calibrate_print_measured(FILE *out, const struct profile *p);
+/* A line where repeats of the same differ so much that medians mean little. */
+void calibrate_print_noise(FILE *out, const struct sweep_result *r);
 /* What was left out, and why: one line each. */
 void calibrate_print_left_out(FILE *out, const struct sweep_result *r);
 

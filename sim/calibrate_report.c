@@ -1,6 +1,7 @@
 /* calibrate_report.c: what is printed of a calibration. */
 #include "sim/calibrate_backend.h"
 #include "sim/calibrate_import.h"
+#include <gsl/gsl_statistics_double.h>
 
 static void print_rest(FILE *out, const struct rest *r)
 {
@@ -24,6 +25,31 @@ void calibrate_print_measured(FILE *out, const struct profile *p)
 	fprintf(out, "Measured on %s. Errors are of times held out.\n\n", p->device.name);
 	calibrate_show_fits(out, p);
 	print_rest(out, &p->rest);
+}
+
+/* Of the slowest repeat over the fastest, the median over points. */
+static double median_spread(const struct points *points)
+{
+	double *spread = xcalloc(points->n, sizeof(*spread)), median;
+
+	for (size_t i = 0; i < points->n; i++)
+		spread[i] = points->at[i].max_ns / points->at[i].min_ns;
+	median = gsl_stats_median(spread, 1, points->n);
+	free(spread);
+	return median;
+}
+
+void calibrate_print_noise(FILE *out, const struct sweep_result *r)
+{
+	static const double busy = 2;
+	double spread = r->points.n ? median_spread(&r->points) : 1;
+
+	if (spread > busy)
+		fprintf(out,
+			"omnibus calibrate: the slowest repeat of half the points took more than "
+			"%.1f times the fastest: the device was busy with something else, and "
+			"forecasts are no better than that\n",
+			spread);
 }
 
 void calibrate_print_left_out(FILE *out, const struct sweep_result *r)

@@ -267,6 +267,7 @@ static int sweep_and_fit(struct calibration *c, struct err *e)
 		rc = say_interrupted(c, e);
 	} else if (!rc) {
 		calibrate_print_left_out(stderr, &c->sweep);
+		calibrate_print_noise(stderr, &c->sweep);
 		rc = c->store ? store_points_flush(c->store, e) : 0;
 		rc = rc ? rc : make_profile(c, e);
 		status = rc ? "failed" : "complete";
