@@ -123,20 +123,30 @@ static double prompts_ns(const struct cost *c, const struct step *s)
 	return larger(compute_ns, memory_ns);
 }
 
-/* Of one layer, prompts and decodes in one step: never less than one of them alone. */
-static double mixed_layer_ns(const struct cost *c, const struct alike *a, const struct step *s,
-			     int64_t ctx, int64_t longest)
+static double decodes_ns(const struct cost *c, int64_t seqs, int64_t ctx, int64_t longest)
 {
 	struct cost_seqs other;
 	struct decode_piece piece;
-	const double at[4] = {(double)s->prefill_tok, a->prior + 1, (double)s->decode_seq,
-			      (double)ctx / (double)s->decode_seq};
-	decode_table_piece(c->decode, seqs_of(c, s->decode_seq, &other), s->decode_seq, ctx,
-			   longest, &piece);
+	decode_table_piece(c->decode, seqs_of(c, seqs, &other), seqs, ctx, longest, &piece);
+	return piece.line.at0 + piece.line.slope * (double)ctx;
+}
+
+/*
+ * Of one layer, prompts and decodes in one step: as was measured, at the sizes nearest to these;
+ * what is more costs what it does alone. Never less than one of both alone.
+ */
+static double mixed_layer_ns(const struct cost *c, const struct alike *a, const struct step *s,
+			     int64_t ctx, int64_t longest)
+{
+	double at[4] = {a->tok, a->prior + 1, (double)s->decode_seq,
+			(double)ctx / (double)s->decode_seq};
 	double prompts = prefill_table_ns(c->prefill, a);
-	double decodes = piece.line.at0 + piece.line.slope * (double)ctx;
-	double both = (prompts + decodes) * mixed_table_ratio(c->mixed, at);
-	return larger(both, larger(prompts, decodes));
+	double decodes = decodes_ns(c, s->decode_seq, ctx, longest);
+	mixed_table_limit(c->mixed, at);
+	const struct alike one = {1, at[0], at[1] - 1};
+	double more = prompts - prefill_table_ns(c->prefill, &one) + decodes -
+		      decodes_ns(c, (int64_t)at[2], (int64_t)(at[2] * at[3] + 0.5), 0);
+	return larger(mixed_table_ns(c->mixed, at) + more, larger(prompts, decodes));
 }
 
 static double mixed_ns(const struct cost *c, const struct step *s)

@@ -7,8 +7,8 @@
  * all-reduces) as one curve; head and sampling by sequences; decode attention by sequences and
  * their mean context, affine in context between few knots, so that runs of decode steps have a
  * closed form; prefill attention by sequences, tokens and prior tokens, a step's prompts being
- * taken as sequences all alike with as many tokens and pairs; what mixed steps take of the sum of
- * both. More of anything never costs less: where measured times fall, the larger one before stays.
+ * taken as sequences all alike with as many tokens and pairs; both in one step by all of these.
+ * More of anything never costs less: where measured times fall, the larger one before stays.
  *
  * What was not measured is a roofline: a GEMM takes t0 + max(bytes/BW, flops/F) with constants of
  * the device; decode attention runs at 0.9 of the memory bandwidth, prefill attention at 0.5 of the

@@ -217,23 +217,13 @@ static struct prefill_table *prefill_table_new(const struct cost_build *b)
 
 /* Both */
 
-static const double mixed_knots[4][MIXED_KNOTS] = {
-	{1, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192},	    /* prompt tokens */
+static const double mixed_toks[MIXED_TOKS] = {1,   16,	32,   64,   128,  192,	256,  384,
+					      512, 768, 1024, 1536, 2048, 3072, 4096, 8192};
+static const double mixed_knots[3][MIXED_KNOTS] = {
 	{1, 129, 513, 1025, 2049, 4097, 8193, 16385, 32769, 65537}, /* prior + 1 */
 	{1, 4, 8, 16, 32, 64, 128, 256, 512, 1024},		    /* sequences that decode */
 	{16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},   /* their mean context */
 };
-
-static double mixed_sum_ns(const struct cost_build *b, const struct point *at)
-{
-	const struct alike a = {1, (double)at->new_tok, (double)at->prior_tok};
-	struct cost_seqs seqs;
-	struct decode_piece piece;
-	decode_table_seqs(b->c->decode, at->decode_seq, &seqs);
-	decode_table_piece(b->c->decode, &seqs, at->decode_seq, at->decode_ctx, 0, &piece);
-	return prefill_table_ns(b->c->prefill, &a) + piece.line.at0 +
-	       piece.line.slope * (double)at->decode_ctx;
-}
 
 /* The largest of what is one knot less in one size. */
 static double before(double (*ns)[MIXED_KNOTS][MIXED_KNOTS][MIXED_KNOTS], const size_t i[4])
@@ -250,43 +240,47 @@ static double before(double (*ns)[MIXED_KNOTS][MIXED_KNOTS][MIXED_KNOTS], const 
 
 static void ask_mixed(const struct cost_build *b, struct mixed_table *t)
 {
-	enum { ALL = MIXED_KNOTS * MIXED_KNOTS * MIXED_KNOTS * MIXED_KNOTS };
-	double(*ns)[MIXED_KNOTS][MIXED_KNOTS][MIXED_KNOTS] = xcalloc(1, sizeof(t->ratio));
+	const size_t n[4] = {t->axis[0].n, t->axis[1].n, t->axis[2].n, t->axis[3].n};
 	struct point at = shape_of(b, OP_MIXED);
 	at.prefill_seq = 1;
-	for (size_t n = 0; n < ALL; n++) {
-		const size_t i[4] = {n / 1000, n / 100 % 10, n / 10 % 10, n % 10};
-		double *to = &ns[i[0]][i[1]][i[2]][i[3]];
-		if (i[0] >= t->axis[0].n || i[1] >= t->axis[1].n || i[2] >= t->axis[2].n ||
-		    i[3] >= t->axis[3].n)
-			continue;
+	for (size_t k = 0; k < n[0] * n[1] * n[2] * n[3]; k++) {
+		const size_t i[4] = {k / n[3] / n[2] / n[1], k / n[3] / n[2] % n[1],
+				     k / n[3] % n[2], k % n[3]};
 		at.new_tok = (int64_t)t->axis[0].at[i[0]];
 		at.prior_tok = (int64_t)t->axis[1].at[i[1]] - 1;
 		at.decode_seq = (int64_t)t->axis[2].at[i[2]];
 		at.decode_ctx = at.decode_seq * (int64_t)t->axis[3].at[i[3]];
-		*to = larger(profile_ns(b->p, &at, NULL), before(ns, i));
-		t->ratio[i[0]][i[1]][i[2]][i[3]] = *to / mixed_sum_ns(b, &at);
+		t->ns[i[0]][i[1]][i[2]][i[3]] =
+			larger(profile_ns(b->p, &at, NULL), before(t->ns, i));
 	}
-	free(ns);
 }
 
+/* Those of the knots that were measured, two at least. */
+static void init_axis(struct knots *axis, const double *knots, size_t most, double max)
+{
+	size_t n = 2;
+	while (n < most && knots[n] <= max)
+		n++;
+	knots_init(axis, knots, n);
+}
+
+/* NULL: of such heads none were measured, and their sum is nearer than what others say. */
 static struct mixed_table *mixed_table_new(const struct cost_build *b)
 {
-	static const enum cost_size sizes[4] = {COST_NEW, COST_PRIOR, COST_SEQS, COST_CTX};
-	struct mixed_table *t = xcalloc(1, sizeof(*t));
+	static const enum cost_size sizes[4] = {[1] = COST_PRIOR, COST_SEQS, COST_CTX};
 	struct point at = shape_of(b, OP_MIXED);
 	at.prefill_seq = 1;
 	at.new_tok = 256;
 	at.decode_seq = 1;
 	at.decode_ctx = 512;
-	for (size_t k = 0; k < 4; k++) {
-		double max = cost_within(b->p, &at, sizes[k]) + (sizes[k] == COST_PRIOR);
-		size_t n = 2;
-		while (n < MIXED_KNOTS && mixed_knots[k][n] <= max)
-			n++;
-		knots_init(&t->axis[k], mixed_knots[k], n);
-		t->max[k] = max;
-	}
+	double most_tok = cost_within(b->p, &at, COST_NEW);
+	if (most_tok == 0)
+		return NULL;
+	struct mixed_table *t = xcalloc(1, sizeof(*t));
+	init_axis(&t->axis[0], mixed_toks, MIXED_TOKS, most_tok);
+	for (size_t k = 1; k < 4; k++)
+		init_axis(&t->axis[k], mixed_knots[k - 1], MIXED_KNOTS,
+			  cost_within(b->p, &at, sizes[k]) + (sizes[k] == COST_PRIOR));
 	ask_mixed(b, t);
 	return t;
 }
@@ -309,7 +303,7 @@ void cost_attention(struct cost_build *b)
 	b->measured = b->measured || b->c->decode || b->c->prefill;
 	if (b->c->decode && b->c->prefill && profile_has(b->p, OP_MIXED, bits))
 		b->c->mixed = mixed_table_new(b);
-	else
+	if (!b->c->mixed)
 		cost_note(b->c, "mixed-sum");
 	if (b->c->decode && (b->c->decode->seqs_max == 0 || b->c->decode->inside == 0))
 		cost_note(b->c, "extrapolated-decode");

@@ -40,6 +40,7 @@ enum {
 	PREFILL_SEQS = 6,
 	PREFILL_TOKS = 30,
 	PREFILL_PRIORS = 14,
+	MIXED_TOKS = 16,
 	MIXED_KNOTS = 10
 };
 
@@ -73,13 +74,13 @@ struct prefill_table {
 };
 
 /*
- * What both take in one step, over what they take one after the other: by prompt tokens, the
- * context before them, sequences that decode and their mean context.
+ * Attention of one layer where a prompt and decodes are in one step: by tokens of the prompt, the
+ * context before them + 1, sequences that decode and their mean context. Linear between knots, in
+ * the pairs of the prompt instead of its tokens.
  */
 struct mixed_table {
-	struct knots axis[4];
-	double max[4]; /* measured */
-	double ratio[MIXED_KNOTS][MIXED_KNOTS][MIXED_KNOTS][MIXED_KNOTS];
+	struct knots axis[4]; /* as far as was measured */
+	double ns[MIXED_TOKS][MIXED_KNOTS][MIXED_KNOTS][MIXED_KNOTS];
 };
 
 /* What a number of sequences says by itself: found once for each below COST_KNOWN_SEQS. */
@@ -187,7 +188,9 @@ struct alike {
 };
 struct alike cost_alike(double tok, double seqs, double pairs, double prior);
 double prefill_table_ns(const struct prefill_table *t, const struct alike *a);
-double mixed_table_ratio(const struct mixed_table *t, const double at[4]);
+/* Sizes beyond the table become its largest or smallest. */
+void mixed_table_limit(const struct mixed_table *t, double at[4]);
+double mixed_table_ns(const struct mixed_table *t, const double at[4]);
 
 /* cost_steps.c: NULL: b->p has none of the model and tp, and the sentence lists those it has. */
 struct executor *cost_steps_new(const struct cost_build *b, struct err *e);

@@ -35,8 +35,8 @@ struct alike cost_alike(double tok, double seqs, double pairs, double prior)
 	return a;
 }
 
-/* One number of sequences and tokens, linear between priors. */
-static double along_prior(const double *ns, size_t k, double share)
+/* Linear between values k and k + 1. */
+static double along(const double *ns, size_t k, double share)
 {
 	return ns[k] + share * (ns[k + 1] - ns[k]);
 }
@@ -54,28 +54,38 @@ double prefill_table_ns(const struct prefill_table *t, const struct alike *a)
 	double prior = knots_share(&t->prior, k, a->prior + 1);
 	double from = pairs_of(t->tok.at[j], a->prior), to = pairs_of(t->tok.at[j + 1], a->prior);
 	double tok = larger(0, (pairs_of(a->tok, a->prior) - from) / (to - from));
-	double few = along_prior(t->ns[i][j], k, prior);
-	double many = along_prior(t->ns[i + 1][j], k, prior);
-	few += tok * (along_prior(t->ns[i][j + 1], k, prior) - few);
-	many += tok * (along_prior(t->ns[i + 1][j + 1], k, prior) - many);
+	double few = along(t->ns[i][j], k, prior);
+	double many = along(t->ns[i + 1][j], k, prior);
+	few += tok * (along(t->ns[i][j + 1], k, prior) - few);
+	many += tok * (along(t->ns[i + 1][j + 1], k, prior) - many);
 	return few + seqs * (many - few);
 }
 
-double mixed_table_ratio(const struct mixed_table *t, const double at[4])
+void mixed_table_limit(const struct mixed_table *t, double at[4])
+{
+	for (int k = 0; k < 4; k++) {
+		const struct knots *axis = &t->axis[k];
+		at[k] = smaller(axis->at[axis->n - 1], larger(axis->at[0], at[k]));
+	}
+}
+
+double mixed_table_ns(const struct mixed_table *t, const double at[4])
 {
 	size_t i[4];
-	double share[4], r[4];
-	for (int k = 0; k < 4; k++) { /* beyond the measured sizes it stays what it is there */
+	double share[4], ns[4];
+	for (int k = 0; k < 4; k++) {
 		i[k] = knots_find(&t->axis[k], at[k]);
-		share[k] = smaller(1, larger(0, knots_share(&t->axis[k], i[k], at[k])));
+		share[k] = knots_share(&t->axis[k], i[k], at[k]);
 	}
+	double from = pairs_of(t->axis[0].at[i[0]], at[1] - 1);
+	double to = pairs_of(t->axis[0].at[i[0] + 1], at[1] - 1);
+	share[0] = (pairs_of(at[0], at[1] - 1) - from) / (to - from);
 	for (size_t n = 0; n < 4; n++) {
-		const double(*v)[MIXED_KNOTS] = t->ratio[i[0] + n / 2][i[1] + n % 2];
-		const double *a = v[i[2]], *b = v[i[2] + 1];
-		double low = a[i[3]] + share[3] * (a[i[3] + 1] - a[i[3]]);
-		double high = b[i[3]] + share[3] * (b[i[3] + 1] - b[i[3]]);
-		r[n] = low + share[2] * (high - low);
+		const double(*v)[MIXED_KNOTS] = t->ns[i[0] + n / 2][i[1] + n % 2];
+		double low = along(v[i[2]], i[3], share[3]);
+		double high = along(v[i[2] + 1], i[3], share[3]);
+		ns[n] = low + share[2] * (high - low);
 	}
-	double few = r[0] + share[1] * (r[1] - r[0]), many = r[2] + share[1] * (r[3] - r[2]);
+	double few = ns[0] + share[1] * (ns[1] - ns[0]), many = ns[2] + share[1] * (ns[3] - ns[2]);
 	return few + share[0] * (many - few);
 }
