@@ -316,11 +316,21 @@ static void find_seqs(struct cost *c)
 		make_seqs(c, n, &c->seqs[n]);
 }
 
+static bool has_steps_alone(const struct device *d)
+{
+	return d->profile && d->profile->n_steps > 0 && d->profile->n_fits == 0;
+}
+
+int cost_predict_check(const struct model *m, const struct device *d, int64_t tp, struct err *e)
+{
+	return has_steps_alone(d) && !cost_steps_find(m, d, tp, e) ? -1 : 0;
+}
+
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
 				  const struct cost_want *w, struct err *e)
 {
 	struct cost_build b = {.m = m, .d = d, .p = d->profile, .w = w};
-	if (b.p && b.p->n_steps > 0 && b.p->n_fits == 0)
+	if (has_steps_alone(d))
 		return cost_steps_new(&b, e);
 	b.c = xcalloc(1, sizeof(*b.c));
 	b.c->graph = w->graph;
@@ -338,26 +348,4 @@ struct executor *cost_predict_new(const struct model *m, const struct device *d,
 		b.c->x.ops = &unified_ops;
 	find_seqs(b.c);
 	return &b.c->x;
-}
-
-double cost_decode_step_ns(const struct model *m, const struct device *d, int64_t tp, int64_t seqs,
-			   int64_t ctx, struct err *e)
-{
-	const struct cost_want w = {.tp = tp, .kv_bits = 16};
-	struct executor *x = cost_predict_new(m, d, &w, e);
-	if (!x)
-		return -1;
-	const struct step s = {
-		.decode_seq = seqs,
-		.decode_ctx = ctx,
-		.window_ctx = ctx < seqs * m->window_tok ? ctx : seqs * m->window_tok,
-	};
-	double ns = x->ops->step_ns(x, &s);
-	executor_free(x);
-	return ns;
-}
-
-double cost_decode_floor_ns(const struct model *m, const struct device *d, int64_t tp)
-{
-	return (double)model_streamed_token_bytes(m, tp) / d->peak_bytes_s * 1e9;
 }

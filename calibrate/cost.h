@@ -51,6 +51,9 @@ struct cost_want {
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
 				  const struct cost_want *w, struct err *e);
 
+/* Whether it would: 0, or -1 and the sentence. */
+int cost_predict_check(const struct model *m, const struct device *d, int64_t tp, struct err *e);
+
 /* A decode step of so many sequences whose contexts are ctx tokens together, in ns; < 0 where
  * cost_predict_new() fails. */
 double cost_decode_step_ns(const struct model *m, const struct device *d, int64_t tp, int64_t seqs,

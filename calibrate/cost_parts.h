@@ -192,7 +192,10 @@ double prefill_table_ns(const struct prefill_table *t, const struct alike *a);
 void mixed_table_limit(const struct mixed_table *t, double at[4]);
 double mixed_table_ns(const struct mixed_table *t, const double at[4]);
 
-/* cost_steps.c: NULL: b->p has none of the model and tp, and the sentence lists those it has. */
+/* cost_steps.c: NULL: the device's profile has none of the model and tp, and the sentence lists
+ * those it has. */
+const struct whole_steps *cost_steps_find(const struct model *m, const struct device *d, int64_t tp,
+					  struct err *e);
 struct executor *cost_steps_new(const struct cost_build *b, struct err *e);
 
 #endif

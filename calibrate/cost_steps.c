@@ -103,18 +103,26 @@ static void list_steps(const struct profile *p, char *text, size_t size)
 	}
 }
 
+const struct whole_steps *cost_steps_find(const struct model *m, const struct device *d, int64_t tp,
+					  struct err *e)
+{
+	const struct whole_steps *s = profile_steps(d->profile, m->name, tp);
+	char have[256];
+	if (s)
+		return s;
+	list_steps(d->profile, have, sizeof(have));
+	err_set(e,
+		"whole steps were measured on %s, of %s; none of %s at tp %" PRId64
+		", and nothing forecasts them",
+		d->name, have, m->name, tp);
+	return NULL;
+}
+
 struct executor *cost_steps_new(const struct cost_build *b, struct err *e)
 {
-	const struct whole_steps *s = profile_steps(b->p, b->m->name, b->w->tp);
-	if (!s) {
-		char have[256];
-		list_steps(b->p, have, sizeof(have));
-		err_set(e,
-			"whole steps were measured on %s, of %s; none of %s at tp %" PRId64
-			", and nothing forecasts them",
-			b->d->name, have, b->m->name, b->w->tp);
+	const struct whole_steps *s = cost_steps_find(b->m, b->d, b->w->tp, e);
+	if (!s)
 		return NULL;
-	}
 	struct whole *w = xcalloc(1, sizeof(*w));
 	w->x = (struct executor){.ops = &whole_ops, .notes = b->w->pp > 1 ? "roofline-sends" : ""};
 	w->steps = *s;

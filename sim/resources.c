@@ -118,6 +118,8 @@ static int make_executor(const struct making *m, int which, const struct memory_
 	bool measures = executor_kinds[m->o->executor].measures;
 	struct executor *x;
 
+	if (m->dry && m->o->executor == EXECUTOR_PREDICT)
+		return cost_predict_check(&m->o->model, &m->o->device, want->tp, e);
 	if (m->dry && measures)
 		return backend_find(executor_kinds[m->o->executor].name, e) ? 0 : -1;
 	if (shares_first(m, which, want)) {

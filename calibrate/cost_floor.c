@@ -1,0 +1,25 @@
+/* Single decode steps: as forecast, and what no device can be below. */
+
+#include "calibrate/cost.h"
+
+double cost_decode_step_ns(const struct model *m, const struct device *d, int64_t tp, int64_t seqs,
+			   int64_t ctx, struct err *e)
+{
+	const struct cost_want w = {.tp = tp, .kv_bits = 16};
+	struct executor *x = cost_predict_new(m, d, &w, e);
+	if (!x)
+		return -1;
+	const struct step s = {
+		.decode_seq = seqs,
+		.decode_ctx = ctx,
+		.window_ctx = ctx < seqs * m->window_tok ? ctx : seqs * m->window_tok,
+	};
+	double ns = x->ops->step_ns(x, &s);
+	executor_free(x);
+	return ns;
+}
+
+double cost_decode_floor_ns(const struct model *m, const struct device *d, int64_t tp)
+{
+	return (double)model_streamed_token_bytes(m, tp) / d->peak_bytes_s * 1e9;
+}
