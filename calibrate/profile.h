@@ -39,8 +39,9 @@ enum attention_scope {
 };
 
 /*
- * What whole steps took beyond the sum of their parts (gaps between kernels, cold caches; below 0
- * where parts overlap): layers x (layer_ns + tokens x layer_tok_ns), which a forecast adds.
+ * What whole steps took beyond the sum of their parts (gaps between kernels): layers x (layer_ns +
+ * tokens x layer_tok_ns), which a forecast adds. Never below 0, and 0 where that forecast no better
+ * what was held out.
  */
 struct rest {
 	double layer_ns, layer_tok_ns;

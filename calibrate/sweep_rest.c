@@ -76,25 +76,32 @@ static int forecast_all(const struct profile *p, const struct points *points, co
 	return 0;
 }
 
-/* Shares of the measured time are fitted, so that short steps count as much as long ones; of a fold
- * those that are not in it, fold < 0: all. */
-static int fit_rest(const struct whole *wholes, size_t n, int fold, double *coef, double *error,
-		    struct err *e)
-{
-	double *rows = xcalloc(2 * n, sizeof(*rows)), *y = xcalloc(n, sizeof(*y));
-	size_t kept = 0;
-	int rc;
+/* What a rest may consist of: both parts of row[], one of them, or nothing. */
+enum rest_kind { REST_NONE, REST_LAYER, REST_TOKENS, REST_BOTH, N_RESTS };
 
+/*
+ * Shares of the measured time are fitted, so that short steps count as much as long ones; of a fold
+ * those that are not in it, fold < 0: all. Coefficients of parts that are left out are 0.
+ */
+static int fit_rest(const struct whole *wholes, size_t n, enum rest_kind kind, int fold,
+		    double coef[2], double error[2], struct err *e)
+{
+	size_t p = kind == REST_BOTH ? 2 : 1, first = kind == REST_TOKENS, kept = 0;
+	double *rows = xcalloc(p * n, sizeof(*rows)), *y = xcalloc(n, sizeof(*y));
+	int rc = 0;
+
+	coef[0] = coef[1] = error[0] = error[1] = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct whole *w = &wholes[i];
 
 		if ((int)(i % FOLDS) == fold)
 			continue;
-		rows[2 * kept] = w->row[0] / w->ns;
-		rows[2 * kept + 1] = w->row[1] / w->ns;
+		for (size_t k = 0; k < p; k++)
+			rows[p * kept + k] = w->row[first + k] / w->ns;
 		y[kept++] = (w->ns - w->sum_ns) / w->ns;
 	}
-	rc = fit_linear(rows, y, kept, 2, coef, error, e);
+	if (kind != REST_NONE)
+		rc = fit_linear(rows, y, kept, p, coef + first, error + first, e);
 	free(rows);
 	free(y);
 	return rc;
@@ -120,13 +127,14 @@ static void describe_sums(struct rest *r, const struct whole *wholes, size_t n)
 	free(share);
 }
 
-static int hold_out(struct rest *r, const struct whole *wholes, size_t n, struct err *e)
+static int hold_out(struct held_out *to, const struct whole *wholes, size_t n, enum rest_kind kind,
+		    struct err *e)
 {
 	double *size = xcalloc(n, sizeof(*size)), coef[2], error[2];
 	int rc = 0;
 
 	for (int fold = 0; fold < FOLDS && !rc; fold++) {
-		rc = fit_rest(wholes, n, fold, coef, error, e);
+		rc = fit_rest(wholes, n, kind, fold, coef, error, e);
 		for (size_t i = (size_t)fold; i < n && !rc; i += FOLDS) {
 			const struct whole *w = &wholes[i];
 			double ns = w->sum_ns + coef[0] * w->row[0] + coef[1] * w->row[1];
@@ -135,27 +143,39 @@ static int hold_out(struct rest *r, const struct whole *wholes, size_t n, struct
 		}
 	}
 	if (!rc) {
-		r->held_out.folds = FOLDS;
-		r->held_out.p90 = p90(size, n);
-		r->held_out.median = gsl_stats_median_from_sorted_data(size, 1, n);
-		r->held_out.max = size[n - 1];
+		to->folds = FOLDS;
+		to->p90 = p90(size, n);
+		to->median = gsl_stats_median_from_sorted_data(size, 1, n);
+		to->max = size[n - 1];
 	}
 	free(size);
 	return rc;
 }
 
+/*
+ * The rest that forecasts steps best which were held out. It is time between the parts: one that is
+ * negative says that parts were timed too long, and is none.
+ */
 static int set_rest(struct rest *r, const struct whole *wholes, size_t n, struct err *e)
 {
-	double coef[2], error[2];
-
 	describe_sums(r, wholes, n);
-	if (fit_rest(wholes, n, -1, coef, error, e) || hold_out(r, wholes, n, e))
-		return -1;
-	r->layer_ns = coef[0];
-	r->layer_tok_ns = coef[1];
-	r->layer_error = error[0];
-	r->layer_tok_error = error[1];
 	r->points = n;
+	for (int kind = REST_NONE; kind < N_RESTS; kind++) {
+		struct held_out held;
+		double coef[2], error[2];
+
+		if (fit_rest(wholes, n, kind, -1, coef, error, e) ||
+		    hold_out(&held, wholes, n, kind, e))
+			return -1;
+		if (coef[0] < 0 || coef[1] < 0 ||
+		    (kind != REST_NONE && !(held.median < r->held_out.median)))
+			continue;
+		r->layer_ns = coef[0];
+		r->layer_tok_ns = coef[1];
+		r->layer_error = error[0];
+		r->layer_tok_error = error[1];
+		r->held_out = held;
+	}
 	return 0;
 }
 

@@ -11,13 +11,17 @@ static void print_rest(FILE *out, const struct rest *r)
 	}
 	fprintf(out,
 		"\n%zu whole steps, measured; the sum of their parts is %+.2f %% off (median), "
-		"%.2f %% at p90.\n"
+		"%.2f %% at p90.\n",
+		r->points, 100 * r->sum_median, 100 * r->sum_p90);
+	if (r->layer_ns <= 0 && r->layer_tok_ns <= 0) {
+		fputs("No time between the parts forecasts them better: the sum stands.\n", out);
+		return;
+	}
+	fprintf(out,
 		"With the rest, %.0f +- %.0f ns a layer and %.2f +- %.2f ns a layer and token, "
-		"held "
-		"out:\n%.2f %% off (median), %.2f %% at p90, %.2f %% at most.\n",
-		r->points, 100 * r->sum_median, 100 * r->sum_p90, r->layer_ns, r->layer_error,
-		r->layer_tok_ns, r->layer_tok_error, 100 * r->held_out.median,
-		100 * r->held_out.p90, 100 * r->held_out.max);
+		"held out:\n%.2f %% off (median), %.2f %% at p90, %.2f %% at most.\n",
+		r->layer_ns, r->layer_error, r->layer_tok_ns, r->layer_tok_error,
+		100 * r->held_out.median, 100 * r->held_out.p90, 100 * r->held_out.max);
 }
 
 void calibrate_print_measured(FILE *out, const struct profile *p)

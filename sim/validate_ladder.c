@@ -15,20 +15,30 @@ enum { POOL_TOK = 65536 };
 struct ladder {
 	const struct ladder_want *w;
 	char folder[64], profile[96], recording[96];
-	const char *device; /* what predicts: the user's profile, or the round's own */
-	double rate;	    /* NaN: as the trace has it */
-	struct error_pairs steps[N_LADDER_STEPS]; /* of one policy */
+	const char *device;  /* what predicts: the user's profile, or the round's own */
+	double rate;	     /* NaN: as the trace has it */
+	struct climb *climb; /* each policy's */
 };
 
-/* The options as they were given but for where times come from; released in every case. */
-static int settle(const struct ladder *l, struct validate_options *o, const char *executor,
-		  const char *clock, struct err *e)
+/* What the rounds of one policy came to. */
+struct climb {
+	struct ladder_round *rounds;
+	struct error_pairs steps[N_LADDER_STEPS];
+};
+
+/* The options as they were given but for the one policy and for where times come from; released in
+ * every case. */
+static int settle(const struct ladder *l, size_t policy, struct validate_options *o,
+		  const char *executor, const char *clock, struct err *e)
 {
 	bool measures = strcmp(executor, "predict") != 0;
 	struct run_options *r = &o->run;
 
 	if (validate_parse(o, l->w->argc, l->w->argv, e) <= 0)
 		return -1;
+	CHECK(policy < r->policies.n, "policy %zu of %zu", policy, r->policies.n);
+	r->policies.items[0] = r->policies.items[policy];
+	r->policies.n = 1;
 	r->executor_text = executor;
 	r->clock_text = clock;
 	r->hardware.device_name = measures ? NULL : l->device;
@@ -43,11 +53,10 @@ static int run(const struct ladder *l, size_t policy, const char *executor, cons
 {
 	struct validate_options o;
 	struct validate_run v = {0};
-	int result = settle(l, &o, executor, clock, e);
+	int result = settle(l, policy, &o, executor, clock, e);
 
 	if (result == 0)
-		result =
-			validate_replay(&v, &o.run, policy, isnan(rate) ? o.run.rates[0] : rate, e);
+		result = validate_replay(&v, &o.run, 0, isnan(rate) ? o.run.rates[0] : rate, e);
 	*s = v.summary;
 	validate_run_release(&v);
 	run_options_release(&o.run);
@@ -55,12 +64,13 @@ static int run(const struct ladder *l, size_t policy, const char *executor, cons
 }
 
 /* Nothing is timed for minutes to be refused then. */
-static int check_one(const struct ladder *l, const char *executor, const char *clock, struct err *e)
+static int check_one(const struct ladder *l, size_t policy, const char *executor, const char *clock,
+		     struct err *e)
 {
 	struct validate_options o;
-	int code = settle(l, &o, executor, clock, e) == 0 ? 0
-		   : o.run.input_failed			  ? EXIT_FAILED
-							  : EXIT_USAGE;
+	int code = settle(l, policy, &o, executor, clock, e) == 0 ? 0
+		   : o.run.input_failed				  ? EXIT_FAILED
+								  : EXIT_USAGE;
 	struct trace *t = code == 0 ? trace_open(&o.run.spec, e) : NULL;
 
 	if (code == 0 && !t)
@@ -101,14 +111,15 @@ static int calibrate(struct ladder *l, struct err *e)
 	return code == 0 ? 0 : -1;
 }
 
-/* A share of what the machine is forecast to do with all requests there at once. */
-static int find_rate(struct ladder *l, size_t policy, struct err *e)
+/* A share of what the machine is forecast to do, under the first policy, with all requests there at
+ * once. */
+static int find_rate(struct ladder *l, struct err *e)
 {
 	struct summary s;
 
 	if (!isnan(l->rate) || l->w->load <= 0)
 		return 0;
-	if (run(l, policy, "predict", "sim", INFINITY, &s, e) < 0)
+	if (run(l, 0, "predict", "sim", INFINITY, &s, e) < 0)
 		return -1;
 	if (!(s.throughput_rps > 0))
 		return err_set(e, "%s completes no request: no rate is a share of that", s.policy);
@@ -121,10 +132,10 @@ static int find_rate(struct ladder *l, size_t policy, struct err *e)
 }
 
 /* The steps of the run just measured, each against its forecast. */
-static int compare_steps(struct ladder *l, struct err *e)
+static int compare_steps(struct ladder *l, size_t policy, struct err *e)
 {
 	struct validate_options o;
-	int result = settle(l, &o, "predict", "sim", e);
+	int result = settle(l, policy, &o, "predict", "sim", e);
 
 	struct executor *x =
 		result < 0 ? NULL
@@ -134,21 +145,21 @@ static int compare_steps(struct ladder *l, struct err *e)
 								  .kv_bits = o.run.memory.kv_bits},
 					      e);
 
-	result =
-		x ? ladder_compare_steps(l->steps, l->recording, x, o.run.model.window_tok, e) : -1;
+	result = x ? ladder_compare_steps(l->climb[policy].steps, l->recording, x,
+					  o.run.model.window_tok, e)
+		   : -1;
 	if (x)
 		executor_free(x);
 	run_options_release(&o.run);
 	return result;
 }
 
-static int one_round(struct ladder *l, size_t policy, struct ladder_round *r, struct err *e)
+static int one_policy(struct ladder *l, size_t policy, struct ladder_round *r, struct err *e)
 {
 	const char *backend = l->w->backend;
 
-	if (calibrate(l, e) < 0 || find_rate(l, policy, e) < 0 ||
-	    run(l, policy, backend, "sim", l->rate, &r->measured, e) < 0 ||
-	    compare_steps(l, e) < 0 ||
+	if (run(l, policy, backend, "sim", l->rate, &r->measured, e) < 0 ||
+	    compare_steps(l, policy, e) < 0 ||
 	    run(l, policy, "predict", "sim", l->rate, &r->predicted, e) < 0 ||
 	    run(l, policy, backend, "sim", l->rate, &r->again, e) < 0 ||
 	    run(l, policy, backend, "wall", l->rate, &r->wall, e) < 0)
@@ -156,33 +167,58 @@ static int one_round(struct ladder *l, size_t policy, struct ladder_round *r, st
 	return 0;
 }
 
-static int one_policy(struct ladder *l, size_t policy, struct ladder_result *to, struct err *e)
+/* One calibration for all policies: they follow it as closely as they can. */
+static int one_round(struct ladder *l, size_t round, struct err *e)
 {
-	struct ladder_round *rounds = xcalloc((size_t)l->w->rounds, sizeof(*rounds));
+	const struct ladder_want *w = l->w;
+
+	if (calibrate(l, e) < 0 || find_rate(l, e) < 0)
+		return -1;
+	for (size_t i = 0; i < w->n_policies; i++) {
+		fprintf(stderr, "omnibus validate: round %zu of %lld, policy %zu of %zu\n",
+			round + 1, (long long)w->rounds, i + 1, w->n_policies);
+		if (one_policy(l, i, &l->climb[i].rounds[round], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int all_rounds(struct ladder *l, struct ladder_result *to, struct err *e)
+{
+	const struct ladder_want *w = l->w;
+	size_t n_rounds = (size_t)w->rounds;
 	int result = 0;
 
-	for (int64_t i = 0; i < l->w->rounds && result == 0; i++) {
-		fprintf(stderr, "omnibus validate: policy %zu of %zu, round %lld of %lld\n",
-			policy + 1, l->w->n_policies, (long long)i + 1, (long long)l->w->rounds);
-		result = one_round(l, policy, &rounds[i], e);
+	l->climb = xcalloc(w->n_policies, sizeof(*l->climb));
+	for (size_t i = 0; i < w->n_policies; i++)
+		l->climb[i].rounds = xcalloc(n_rounds, sizeof(*l->climb[i].rounds));
+	for (size_t i = 0; i < n_rounds && result == 0; i++)
+		result = one_round(l, i, e);
+	for (size_t i = 0; i < w->n_policies; i++) {
+		struct climb *c = &l->climb[i];
+
+		if (result == 0)
+			ladder_result_add(to, c->rounds, n_rounds, c->steps);
+		for (int k = 0; k < N_LADDER_STEPS; k++)
+			error_release(&c->steps[k]);
+		free(c->rounds);
 	}
-	if (result == 0)
-		ladder_result_add(to, rounds, (size_t)l->w->rounds, l->steps);
-	for (int k = 0; k < N_LADDER_STEPS; k++)
-		error_release(&l->steps[k]);
-	free(rounds);
+	free(l->climb);
 	return result;
 }
 
 static int run_all(struct ladder *l, struct ladder_result *to, struct err *e)
 {
 	const struct ladder_want *w = l->w;
-	int code = check_one(l, w->backend, "wall", e);
+	int code = 0;
 
-	if (code == 0 && w->profile)
-		code = check_one(l, "predict", "sim", e);
-	for (size_t i = 0; i < w->n_policies && code == 0; i++)
-		code = one_policy(l, i, to, e) == 0 ? 0 : EXIT_FAILED;
+	for (size_t i = 0; i < w->n_policies && code == 0; i++) {
+		code = check_one(l, i, w->backend, "wall", e);
+		if (code == 0 && w->profile)
+			code = check_one(l, i, "predict", "sim", e);
+	}
+	if (code == 0 && all_rounds(l, to, e) < 0)
+		code = EXIT_FAILED;
 	return code;
 }
 
