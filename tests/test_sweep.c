@@ -388,7 +388,7 @@ static void test_a_failure_in_the_middle_says_where(void **state)
 
 	(void)state;
 	fake_reset(0.01);
-	fake.fails_after = 2000;
+	fake.fails_after = 60000;
 	assert_refused(run_with(&w, &watch, &r, &e), e, "the formula is out of order");
 	assert_true(watch.points > 100);
 	assert_i64(fake.opened, fake.closed);
