@@ -167,13 +167,26 @@ int param_parse(const struct param_set *sets, size_t n, const char *owner, const
 	return result;
 }
 
-bool param_is_given(const char *text, const char *name)
+/* Its value, and what follows; NULL: it is not among them. */
+static const char *find_given(const char *text, const char *name)
 {
 	size_t len = strlen(name);
 	for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
 		if (strncmp(at, name, len) == 0 && at[len] == '=')
-			return true;
-	return false;
+			return at + len + 1;
+	return NULL;
+}
+
+bool param_is_given(const char *text, const char *name)
+{
+	return find_given(text, name) != NULL;
+}
+
+bool param_is_given_as(const char *text, const char *name, const char *value)
+{
+	const char *at = find_given(text, name);
+
+	return at && strcspn(at, ",") == strlen(value) && !strncmp(at, value, strlen(value));
 }
 
 static void print_value(const struct param *p, const void *values, char *buf, size_t size)

@@ -49,6 +49,8 @@ int param_parse(const struct param_set *sets, size_t n, const char *owner, const
 
 /* Is `name` among the items of "k=v,k=v" (NULL: of none)? */
 bool param_is_given(const char *text, const char *name);
+/* Is "name=value" one of them? */
+bool param_is_given_as(const char *text, const char *name, const char *value);
 
 /* An INT by its name; `none` where the table (NULL: of nothing) has no such one. */
 int64_t param_int(const struct param *table, const void *values, const char *name, int64_t none);

@@ -209,6 +209,7 @@ void error_make(struct error_row *r, enum metric m, const struct error_pairs *p,
 		return;
 	r->tolerance = t->mean[m];
 	check(r, "", r->error, t->mean[m], outside, size);
-	check(r, "_p50", r->abs_p50, t->p50[m], outside, size);
-	check(r, "_p90", r->abs_p90, t->p90[m], outside, size);
+	/* of one pair they are its error */
+	check(r, "_p50", p->n > 1 ? r->abs_p50 : r->error, t->p50[m], outside, size);
+	check(r, "_p90", p->n > 1 ? r->abs_p90 : r->error, t->p90[m], outside, size);
 }

@@ -91,8 +91,7 @@ int validate_stored(struct validate_run *v, const char *path, int64_t run_id, st
 	if (store_read_requests(path, run_id, &to, &run, e) < 0)
 		return -1;
 	v->summary = run.summary;
-	v->async = param_is_given(run.info.params, "async") &&
-		   strstr(run.info.params, "async=1") != NULL;
+	v->async = param_is_given_as(run.info.params, "async", "1");
 	if (v->n_steps > 0)
 		qsort(v->step, v->n_steps, sizeof(*v->step), by_end);
 	return 0;

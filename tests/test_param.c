@@ -265,6 +265,20 @@ static void test_several_tables(void **state)
 	assert_refused(param_parse(NULL, 0, "oracle", "x=1", &e), e, "there are none");
 }
 
+static void test_given(void **state)
+{
+	(void)state;
+	assert_true(param_is_given("any=3,async=1", "async"));
+	assert_false(param_is_given("x_async=1", "async"));
+	assert_true(param_is_given_as("async=1", "async", "1"));
+	assert_true(param_is_given_as("any=3,async=1,x=2", "async", "1"));
+	assert_false(param_is_given_as("async=10", "async", "1"));
+	assert_false(param_is_given_as("async=10,x=1", "async", "1"));
+	assert_false(param_is_given_as("async=0,x_async=1", "async", "1"));
+	assert_false(param_is_given_as("x_async=1", "async", "1"));
+	assert_false(param_is_given_as(NULL, "async", "1"));
+}
+
 static void test_print_canonical(void **state)
 {
 	(void)state;
@@ -375,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_refused_value_is_not_written),
 		cmocka_unit_test(test_set_leaves_unknown_to_others),
 		cmocka_unit_test(test_several_tables),
+		cmocka_unit_test(test_given),
 		cmocka_unit_test(test_print_canonical),
 		cmocka_unit_test(test_print_round_trips),
 		cmocka_unit_test(test_print_round_trips_any_bits),

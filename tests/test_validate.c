@@ -197,6 +197,10 @@ static void test_verdict(void **state)
 		{"ttft_p50=0.25,ttft_p90=0.44", 3, "ttft_p90 is off by 0.45, tolerance 0.44"},
 		{"0.4", 0, NULL},
 		{"0.21", 3, "ttft is off by -0.3333, tolerance 0.21; e2e is off by -0.2143"},
+		/* one pair: 10.16 s / 10.11 s - 1 is its median too */
+		{"throughput_p50=0.005,throughput_p90=0.005", 0, NULL},
+		{"throughput_p50=0.0049", 3, "throughput_p50 is off by 0.004946, tolerance 0.0049"},
+		{"throughput_p90=0.0049", 3, "throughput_p90 is off by 0.004946, tolerance 0.0049"},
 		{"tpot=0.2,itl=0", 3, "outside the tolerance: itl is not known of any request"},
 	};
 
