@@ -54,13 +54,16 @@ struct backend_ops {
 	int (*open)(struct backend **b, const struct backend_want *w, struct err *e);
 	void (*close)(struct backend *b);
 	void (*facts)(struct backend *b, struct backend_facts *f);
-	/* Runs one step of n sequences; ns is what it took. -1: a failure of the device. */
+	/*
+	 * Runs one step of n sequences; ns is what it took from an idle device on, its launch
+	 * included, as a server sees it. -1: a failure of the device.
+	 */
 	int (*step)(struct backend *b, const struct backend_seq *seqs, size_t n, double *ns,
 		    struct err *e);
 	/*
-	 * Times one run of the operation at these sizes (p->ns is not read), on inputs and weights
-	 * other than those of the call before. -1: it cannot (the sentence says why); 1: it does
-	 * not know the operation.
+	 * Times one run of the operation at these sizes (p->ns is not read), without its launch, on
+	 * inputs and weights other than those of the call before; OP_STEP: as step(). -1: it cannot
+	 * (the sentence says why); 1: it does not know the operation.
 	 */
 	int (*time)(struct backend *b, const struct point *p, double *ns, struct err *e);
 	/*

@@ -125,12 +125,29 @@ static void test_planted(void **state)
 		assert_false(check_attention_case(c, decodes, spoil) <= check_attention_bound);
 }
 
+/* A pool takes the memory of its slots, and of a page a sequence that is not full. */
+static void test_pages(void **state)
+{
+	(void)state;
+	assert_int_equal(plan_pages(262144, 16, 16, 512), 16384);
+	for (int bits = 8; bits >= 2; bits /= 2)
+		assert_int_equal(plan_pages(262144, 16, bits, 512), 8192 + 512);
+	assert_int_equal(plan_pages(1000, 16, 8, 1), 32 + 1);
+	assert_int_equal(plan_pages(1000, 16, 8, 512), 63);
+	assert_int_equal(plan_pages(1000, 48, 16, 4), 16 + 4);
+	assert_int_equal(plan_pages(1000, 64, 2, 4), 16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_elementwise),	 cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_attention),	 cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_attention_shapes), cmocka_unit_test(test_planted),
+		cmocka_unit_test(test_elementwise),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_attention),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_attention_shapes),
+		cmocka_unit_test(test_planted),
+		cmocka_unit_test(test_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

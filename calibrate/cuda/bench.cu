@@ -7,7 +7,7 @@
 
 static void fill(bench_kind kind, char *base, int64_t bytes)
 {
-	if (kind == BENCH_NUMBERS)
+	if (kind == BENCH_NUMBERS || kind == BENCH_OUT)
 		launch_fill((bf16 *)base, bytes / 2, 1, 1, 0, nullptr);
 	else if (kind == BENCH_BYTES)
 		launch_fill_bytes(base, bytes, 2, nullptr);
@@ -59,10 +59,8 @@ int bench_need_host(bench &b, int64_t bytes, err *e)
 	cudaFreeHost(b.host);
 	b.host = nullptr;
 	b.host_bytes = 0;
-	if (failed(cudaMallocHost(&b.host, (size_t)bytes), "taking pinned memory", e) < 0) {
-		cudaGetLastError();
+	if (failed(cudaMallocHost(&b.host, (size_t)bytes), "taking pinned memory", e) < 0)
 		return -1;
-	}
 	b.host_bytes = bytes;
 	return 0;
 }

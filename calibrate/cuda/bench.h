@@ -14,7 +14,7 @@ enum bench_kind {
 	BENCH_NUMBERS, /* bf16 */
 	BENCH_BYTES,   /* e4m3, or codes */
 	BENCH_SCALES,  /* of codes */
-	BENCH_OUT,     /* what is written */
+	BENCH_OUT,     /* what is written: bf16 at first */
 	N_BENCH_KINDS
 };
 

@@ -5,11 +5,13 @@
 #include "sim/err.h"
 #include <cuda_runtime.h>
 
-/* 0, or -1 and a sentence. */
+/* 0, or -1 and a sentence: the runtime then forgets the failure, lest it be told again as that of
+ * what comes next; those after which a device does nothing more stay. */
 static inline int failed(cudaError_t r, const char *what, err *e)
 {
 	if (r == cudaSuccess)
 		return 0;
+	cudaGetLastError();
 	return err_set(e, "the GPU failed in %s: %s", what, cudaGetErrorString(r));
 }
 

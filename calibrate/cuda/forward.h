@@ -27,6 +27,8 @@ struct forward {
 
 void activations_place(activations &a, const share &s, int64_t max_tok, int64_t max_seqs,
 		       arena &at);
+/* Looks up how to multiply so many rows, before a step of them is timed. -1: there is no way. */
+int forward_prepare(const forward &f, const plan_counts &n, err *e);
 /* -1: a multiplication fails. Other failures are seen when the device is next asked. */
 int forward_run(const forward &f, const plan_arrays &p, const plan_counts &n, err *e);
 

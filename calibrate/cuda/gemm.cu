@@ -127,26 +127,37 @@ static int choose(gemm *g, product &p, const gemm_args &a, err *e)
 	return 0;
 }
 
-int gemm_run(gemm *g, const gemm_args &a, stream s, err *e)
+/* NULL: there is no way. */
+static const product *find(gemm *g, const gemm_args &a, err *e)
 {
 	product_sizes sizes = {a.m, a.n, a.k, a.bias != nullptr, a.add};
 	auto known = g->products.find(sizes);
-	float one = 1, before = a.add ? 1 : 0;
 
 	if (known == g->products.end()) {
 		product p;
 
 		if (describe(p, a, e) < 0 || point_to_bias(p, a, e) < 0 || choose(g, p, a, e) < 0) {
 			release(p);
-			return -1;
+			return nullptr;
 		}
 		known = g->products.emplace(sizes, p).first;
 	}
-	const product &p = known->second;
+	return &known->second;
+}
 
-	if (point_to_bias(p, a, e) < 0)
+int gemm_prepare(gemm *g, const gemm_args &a, err *e)
+{
+	return find(g, a, e) ? 0 : -1;
+}
+
+int gemm_run(gemm *g, const gemm_args &a, stream s, err *e)
+{
+	const product *p = find(g, a, e);
+	float one = 1, before = a.add ? 1 : 0;
+
+	if (!p || point_to_bias(*p, a, e) < 0)
 		return -1;
-	return failed(cublasLtMatmul(g->handle, p.how, &one, a.w, p.w, a.x, p.x, &before, a.y, p.y,
-				     a.y, p.y, &p.algo, g->workspace, workspace_bytes, s),
+	return failed(cublasLtMatmul(g->handle, p->how, &one, a.w, p->w, a.x, p->x, &before, a.y,
+				     p->y, a.y, p->y, &p->algo, g->workspace, workspace_bytes, s),
 		      "multiplication", e);
 }

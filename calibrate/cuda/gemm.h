@@ -19,6 +19,8 @@ struct gemm_args {
 /* NULL: the library fails, or there is no memory for it. */
 gemm *gemm_new(err *e);
 void gemm_free(gemm *g);
+/* Looks up how, so that gemm_run() of these sizes does not. Errors as there. */
+int gemm_prepare(gemm *g, const gemm_args &a, err *e);
 /* -1: the library has no way to multiply these sizes, or fails. */
 int gemm_run(gemm *g, const gemm_args &a, stream s, err *e);
 

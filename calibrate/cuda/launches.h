@@ -30,6 +30,8 @@ void launch_combine(const decode_parts *parts, const decode_args &p, int head_di
 		    stream s);
 void launch_prefill(const prefill_args &p, int head_dim, int64_t tiles, stream s);
 void launch_fill(bf16 *out, int64_t n, uint64_t seed, float deviation, float mean, stream s);
+/* The same by one block alone, which keeps the stream busy for long with little memory. */
+void launch_busy(bf16 *out, int64_t n, stream s);
 /* Numbers of 8 bits, or codes; n bytes, a multiple of 4. */
 void launch_fill_bytes(void *out, int64_t n, uint64_t seed, stream s);
 void launch_fill_scales(uint32_t *out, int64_t n, uint64_t seed, stream s);

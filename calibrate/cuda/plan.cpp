@@ -18,6 +18,13 @@ int plan_page_shift(int64_t block_tok, int bits)
 	return shift;
 }
 
+int64_t plan_pages(int64_t kv_tok, int64_t block_tok, int bits, int64_t max_seqs)
+{
+	int64_t page_tok = INT64_C(1) << plan_page_shift(block_tok, bits);
+
+	return std::min(divide_up(kv_tok, page_tok) + max_seqs, divide_up(kv_tok, block_tok));
+}
+
 int plan_recent_pages(int page_shift)
 {
 	return (int)divide_up(kivi_recent + kivi_group, INT64_C(1) << page_shift);

@@ -73,6 +73,9 @@ struct plan {
 int plan_recent_pages(int page_shift);
 /* Of a power of two, at least 16 (32 where bits < 16), that holds a block. */
 int plan_page_shift(int64_t block_tok, int bits);
+/* Of a pool of kv_tok slots: each of the sequences may leave its last page unfilled; never more
+ * than there are blocks. */
+int64_t plan_pages(int64_t kv_tok, int64_t block_tok, int bits, int64_t max_seqs);
 /* Items of n decoding sequences at most, whatever their lengths; parts: likewise. */
 int64_t plan_items_max(const plan_shape &shape, int64_t n);
 int64_t plan_recent_max(const plan_shape &shape, int64_t n);

@@ -69,6 +69,8 @@ static void place(backend *b, arena &at)
 	b->timed_pages = straight - 1;
 	b->timed_order = at.take<int32_t>(b->timed_pages);
 	b->turns = at.take<uint32_t>(s.head_dim / 2);
+	b->timed_ids = at.take<int32_t>(timed_ids_runs * w.max_tok);
+	b->queued = at.take<bf16>(queued_numbers);
 	int few_bits = plan_page_shift(w.block_tok, 2); /* what is timed may have them */
 	plan_room room = {std::max(w.max_tok, graph_seqs), std::max(w.max_seqs, graph_seqs),
 			  straight_pages(b) * (INT64_C(1) << few_bits) / kivi_group + 1};
@@ -110,6 +112,15 @@ static void fill_pool(const kv_pool &p, int64_t pages, int64_t head_dim, int bit
 			launch_fill_scales(x, n / kivi_group, seed++, on);
 }
 
+static void fill_timed_ids(backend *b, uint64_t seed)
+{
+	std::vector<int32_t> ids((size_t)(timed_ids_runs * b->want.max_tok));
+
+	for (size_t i = 0; i < ids.size(); i++)
+		ids[i] = (int32_t)(hash_64(seed, i) % (uint64_t)b->weights.vocab);
+	memory_write(b->timed_ids, ids.data(), ids.size() * sizeof(int32_t));
+}
+
 static int fill(backend *b, err *e)
 {
 	uint64_t seed = hash_64(b->want.seed, 0);
@@ -134,6 +145,7 @@ static int fill(backend *b, err *e)
 	memory_write(b->pages, b->order.data(), b->order.size() * sizeof(int32_t));
 	memory_write(b->straight, straight.data(), straight.size() * sizeof(int32_t));
 	memory_write(b->turns, turns.data(), turns.size() * sizeof(uint32_t));
+	fill_timed_ids(b, hash_64(seed, 1));
 	if (failed(cudaDeviceSynchronize(), "filling weights and KV pool", e) < 0)
 		return -1;
 	return failed_since("filling weights and KV pool", e);
@@ -186,7 +198,7 @@ static void set_shape(backend *b)
 	int shift = plan_page_shift(w.block_tok, w.kv_bits);
 
 	b->shape = {kv_heads, (int)(m.heads / w.tp) / kv_heads, w.kv_bits, shift,
-		    (w.kv_tok + w.block_tok - 1) / w.block_tok, 0,
+		    plan_pages(w.kv_tok, w.block_tok, w.kv_bits, w.max_seqs), 0,
 		    /* three blocks at a time on a multiprocessor, four times over, lest one of
 		     * them be waited for */
 		    b->gpu.multiprocessors * 3 * 4, m.positions ? m.positions : m.context};

@@ -13,6 +13,10 @@
 #include <map>
 
 constexpr int64_t graph_seqs = 512; /* the largest decode step that is captured */
+/* The longest embeddings in a row that have ids of their own. */
+constexpr int64_t timed_ids_runs = 16;
+/* What one block fills in some 50 us: longer than the launch of a graph takes. */
+constexpr int64_t queued_numbers = 1 << 17;
 
 struct backend {
 	backend_want want; /* want.model is model */
@@ -35,6 +39,9 @@ struct backend {
 	bench tests;
 	int32_t *timed_order; /* pages of a timed operation */
 	int64_t timed_pages;  /* at most */
+	int32_t *timed_ids;   /* of timed embeddings: timed_ids_runs * max_tok */
+	int64_t next_id;      /* in them, of the next run */
+	bf16 *queued;	      /* is written before what is timed begins */
 	int32_t *sampled;     /* pinned: the tokens of a step */
 	uint64_t steps;	      /* run so far */
 };

@@ -124,7 +124,8 @@ int session_step(backend *b, const backend_seq *seqs, size_t n, double *ns, err 
 	if (graph)
 		return graph_of(b, padded((int64_t)n), &ready, e) < 0 ? -1
 								      : run_graph(b, ready, ns, e);
-	if (failed(cudaStreamSynchronize(b->main), "copying a plan", e) < 0 ||
+	if (forward_prepare(b->run, plan_count(b->planned), e) < 0 ||
+	    failed(cudaStreamSynchronize(b->main), "copying a plan", e) < 0 ||
 	    failed(cudaEventRecord(b->begin, b->main), "timing", e) < 0 ||
 	    run_layers(b, plan_count(b->planned), e) < 0 ||
 	    failed(cudaEventRecord(b->end, b->main), "timing", e) < 0)
