@@ -63,7 +63,8 @@ struct backend_ops {
 	/*
 	 * Times one run of the operation at these sizes (p->ns is not read), without its launch, on
 	 * inputs and weights other than those of the call before; OP_STEP: as step(). -1: it cannot
-	 * (the sentence says why); 1: it does not know the operation.
+	 * (the sentence says why); 1: it does not know the operation, or has too little memory for
+	 * these sizes (then there is a sentence), and is as it was.
 	 */
 	int (*time)(struct backend *b, const struct point *p, double *ns, struct err *e);
 	/*

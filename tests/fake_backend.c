@@ -1,5 +1,6 @@
 #include "tests/fake_backend.h"
 #include <gsl/gsl_randist.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -162,6 +163,10 @@ static int fake_time(struct backend *b, const struct point *p, double *ns, struc
 {
 	if (p->op == fake.unknown)
 		return 1;
+	if (p->op == OP_GEMM && fake.most_rows > 0 && p->m > fake.most_rows) {
+		err_set(e, "there is no memory for %" PRId64 " rows", p->m);
+		return 1;
+	}
 	if (p->bits != 16 && p->bits != b->kv_bits)
 		return err_set(e, "there are no %d bits in this pool", p->bits);
 	fake.op_calls[p->op]++;

@@ -16,6 +16,7 @@ struct fake {
 	int64_t fails_after;  /* calls; 0: never */
 	int64_t raises_after; /* calls; then SIGINT comes, once; 0: never */
 	enum op unknown;      /* not known to it; N_OPS: it knows all */
+	int64_t most_rows;    /* of a GEMM that it has memory for; 0: any */
 	int cannot_bits;      /* a cached number that it cannot do; 0: any */
 	bool seen;	      /* its peaks are no data sheet's */
 	/* what it was asked */

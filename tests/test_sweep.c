@@ -379,6 +379,28 @@ static void test_what_the_backend_does_not_know_is_left_out(void **state)
 	sweep_release(&r);
 }
 
+/* Smaller ones of the same kind were timed: they stay, and the sweep goes on. */
+static void test_what_memory_is_short_for_is_left_out(void **state)
+{
+	struct sweep_want w = want_of(1e6);
+	struct watch watch = {.points = 0};
+	struct sweep_result r;
+	size_t gemms = 0;
+	struct err e;
+
+	(void)state;
+	fake_reset(0.01);
+	fake.most_rows = 1000;
+	assert_fine(run_with(&w, &watch, &r, &e), e);
+	for (size_t i = 0; i < r.points.n; i++) {
+		gemms += r.points.at[i].op == OP_GEMM;
+		assert_true(r.points.at[i].op != OP_GEMM || r.points.at[i].m <= 1000);
+	}
+	assert_true(gemms > 0 && r.unknown > 0);
+	assert_i64(r.points.n + r.unknown, r.listed);
+	sweep_release(&r);
+}
+
 static void test_a_failure_in_the_middle_says_where(void **state)
 {
 	struct sweep_want w = want_of(1e6);
@@ -414,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_a_part_of_the_budget_covers_the_range),
 		cmocka_unit_test(test_a_stop_leaves_the_points_so_far),
 		cmocka_unit_test(test_what_the_backend_does_not_know_is_left_out),
+		cmocka_unit_test(test_what_memory_is_short_for_is_left_out),
 		cmocka_unit_test(test_a_failure_in_the_middle_says_where),
 	};
 

@@ -21,14 +21,20 @@ int bench_need(bench &b, bench_kind kind, int64_t bytes, err *e)
 	int64_t all = (bytes + b.spread + 1023) / 1024 * 1024;
 	size_t free_bytes = 0, there = 0;
 
+	b.lacks_memory = false;
 	if (part.bytes >= all)
 		return 0;
-	cudaFree(part.base);
-	part = {nullptr, 0, 0};
-	cudaMemGetInfo(&free_bytes, &there);
-	if ((int64_t)free_bytes < all || cudaMalloc(&part.base, (size_t)all) != cudaSuccess) {
+	if (failed(cudaMemGetInfo(&free_bytes, &there), "asking for its memory", e) < 0)
+		return -1;
+	free_bytes += (size_t)part.bytes;
+	b.lacks_memory = (int64_t)free_bytes < all;
+	if (!b.lacks_memory) {
+		cudaFree(part.base);
+		part = {nullptr, 0, 0};
+		b.lacks_memory = cudaMalloc(&part.base, (size_t)all) != cudaSuccess;
+	}
+	if (b.lacks_memory) {
 		cudaGetLastError(); /* it is told here */
-		part.base = nullptr;
 		return err_set(e,
 			       "an operation to be timed takes %.1f GiB of device memory, %.1f GiB "
 			       "are free",

@@ -26,11 +26,12 @@ struct bench {
 	int64_t spread; /* bytes that inputs move over: more than a cache holds */
 	char *host;	/* pinned */
 	int64_t host_bytes;
+	bool lacks_memory; /* for what was needed last */
 };
 
 /*
  * Room for what one run takes of a kind, and `spread` more: before the first of it is taken, since
- * what was there before is gone. -1: the device has no such memory.
+ * what was there before is gone. -1: the device has no such memory; what was there stays.
  */
 int bench_need(bench &b, bench_kind kind, int64_t bytes, err *e);
 /* The next `bytes`, at a multiple of 256. */
