@@ -31,6 +31,10 @@ struct alike cost_alike(double tok, double seqs, double pairs, double prior)
 	double most = keys - (tok / seqs + 1) / 2;
 	struct alike a = {.prior = larger(0, smaller(prior / seqs, most))};
 	a.tok = larger(1, 2 * (keys - a.prior) - 1);
+	if (a.tok > tok) { /* a long one beside short ones: nearly all is its work */
+		a.tok = tok;
+		a.prior = keys - (tok + 1) / 2;
+	}
 	a.seqs = tok / a.tok;
 	return a;
 }

@@ -331,6 +331,37 @@ static void test_the_profiles_that_come_along(void **state)
 }
 
 /* Windows of 128 in 12 of 24 layers: a piece ends where the contexts within the window leave it. */
+/* A chunk late in a long prompt, and a short prompt beside it: between the chunk alone and both. */
+static void test_prompts_that_are_not_alike(void **state)
+{
+	struct device d;
+	struct model m;
+	struct err e;
+
+	(void)state;
+	assert_fine(device_load(&d, "h200", &e), e);
+	assert_fine(model_load(&m, "llama-3-8b", &e), e);
+	struct executor *x =
+		cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .pp = 1, .kv_bits = 16}, &e);
+	const struct step chunk = {.prefill_tok = 7717,
+				   .prefill_seq = 1,
+				   .prefill_pairs = 7717. * (49152 + 3859),
+				   .prefill_prior = 49152};
+	const struct step prompt = {
+		.prefill_tok = 475, .prefill_seq = 1, .prefill_pairs = 475. * 238};
+	struct step both = chunk;
+
+	both.prefill_tok += prompt.prefill_tok;
+	both.prefill_seq += prompt.prefill_seq;
+	both.prefill_pairs += prompt.prefill_pairs;
+	double ns = step_ns(x, both), one = step_ns(x, chunk), other = step_ns(x, prompt);
+
+	if (ns < one || ns > one + other)
+		fail_msg("%g ns, alone %g and %g", ns, one, other);
+	executor_free(x);
+	device_release(&d);
+}
+
 static void test_windows(void **state)
 {
 	(void)state;
@@ -695,6 +726,7 @@ int main(void)
 		cmocka_unit_test(test_the_longest_sequence),
 		cmocka_unit_test(test_more_never_costs_less),
 		cmocka_unit_test(test_the_profiles_that_come_along),
+		cmocka_unit_test(test_prompts_that_are_not_alike),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_a_missing_part_is_the_roofline),

@@ -153,7 +153,7 @@ static void test_a_backlog_that_stays_is_saturated(void **state)
 static void test_beyond_the_context(void **state)
 {
 	struct run_output o = testing_run(
-		"run %s -p paged -m llama-3-8b -d h200 -o csv",
+		"run %s -p paged -m llama-3-8b -d l40s -o csv",
 		testing_file("long.csv", "arrive_s,prompt_tok,output_tok\n0,8190,2\n1,8190,3\n"));
 
 	(void)state;
