@@ -30,6 +30,8 @@ struct backend_want {
 	int kv_bits;	 /* 16 (the backend's own type), 8, 4, 2 */
 	int64_t threads; /* cpu: 0 is all */
 	uint64_t seed;
+	/* "; " and what helps, said behind the sentence where memory is short; NULL: nothing */
+	const char *if_short;
 };
 
 /* A sequence of a step: new_tok tokens after prior_tok cached ones; 1 where it decodes. */

@@ -321,9 +321,10 @@ static bool has_steps_alone(const struct device *d)
 	return d->profile && d->profile->n_steps > 0 && d->profile->n_fits == 0;
 }
 
-int cost_predict_check(const struct model *m, const struct device *d, int64_t tp, struct err *e)
+int cost_predict_check(const struct model *m, const struct device *d, const struct cost_want *w,
+		       struct err *e)
 {
-	return has_steps_alone(d) && !cost_steps_find(m, d, tp, e) ? -1 : 0;
+	return has_steps_alone(d) && !cost_steps_find(m, d, w, e) ? -1 : 0;
 }
 
 struct executor *cost_predict_new(const struct model *m, const struct device *d,

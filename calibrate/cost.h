@@ -47,14 +47,15 @@ struct cost_want {
 
 /*
  * For a model and tp that model_check_tp() accepts. Keeps no pointer to its arguments. NULL: what
- * was measured on the device are whole steps, none of this model and tp; the sentence lists those
- * there are. Free with executor_free().
+ * was measured on the device are whole steps, none of this model and tp (the sentence lists those
+ * there are), or in other bits. Free with executor_free().
  */
 struct executor *cost_predict_new(const struct model *m, const struct device *d,
 				  const struct cost_want *w, struct err *e);
 
 /* Whether it would: 0, or -1 and the sentence. */
-int cost_predict_check(const struct model *m, const struct device *d, int64_t tp, struct err *e);
+int cost_predict_check(const struct model *m, const struct device *d, const struct cost_want *w,
+		       struct err *e);
 
 /* A decode step of so many sequences whose contexts are ctx tokens together, in ns; < 0 where
  * cost_predict_new() fails. */

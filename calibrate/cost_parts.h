@@ -193,9 +193,9 @@ void mixed_table_limit(const struct mixed_table *t, double at[4]);
 double mixed_table_ns(const struct mixed_table *t, const double at[4]);
 
 /* cost_steps.c: NULL: the device's profile has none of the model and tp, and the sentence lists
- * those it has. */
-const struct whole_steps *cost_steps_find(const struct model *m, const struct device *d, int64_t tp,
-					  struct err *e);
+ * those it has; or they were measured in other bits. */
+const struct whole_steps *cost_steps_find(const struct model *m, const struct device *d,
+					  const struct cost_want *w, struct err *e);
 struct executor *cost_steps_new(const struct cost_build *b, struct err *e);
 
 #endif

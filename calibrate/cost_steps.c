@@ -103,11 +103,26 @@ static void list_steps(const struct profile *p, char *text, size_t size)
 	}
 }
 
-const struct whole_steps *cost_steps_find(const struct model *m, const struct device *d, int64_t tp,
-					  struct err *e)
+/* Steps are of the model as it is: of fewer bits nothing is known. */
+static int check_bits(const struct device *d, const char *option, int64_t bits, struct err *e)
 {
+	if (bits == 0 || bits == 16)
+		return 0;
+	return err_set(e,
+		       "whole steps were measured on %s, of weights and KV in 16 bits: nothing "
+		       "forecasts %s %" PRId64,
+		       d->name, option, bits);
+}
+
+const struct whole_steps *cost_steps_find(const struct model *m, const struct device *d,
+					  const struct cost_want *w, struct err *e)
+{
+	int64_t tp = w->tp;
 	const struct whole_steps *s = profile_steps(d->profile, m->name, tp);
 	char have[256];
+	if (check_bits(d, "--weight-bits", m->weight_bits, e) < 0 ||
+	    check_bits(d, "--kv-bits", w->kv_bits, e) < 0)
+		return NULL;
 	if (s)
 		return s;
 	list_steps(d->profile, have, sizeof(have));
@@ -120,7 +135,7 @@ const struct whole_steps *cost_steps_find(const struct model *m, const struct de
 
 struct executor *cost_steps_new(const struct cost_build *b, struct err *e)
 {
-	const struct whole_steps *s = cost_steps_find(b->m, b->d, b->w->tp, e);
+	const struct whole_steps *s = cost_steps_find(b->m, b->d, b->w, e);
 	if (!s)
 		return NULL;
 	struct whole *w = xcalloc(1, sizeof(*w));

@@ -46,9 +46,9 @@ static int open_model(struct backend **b, const struct backend_want *w, struct e
 	if (needed > there)
 		return err_set(e,
 			       "%s with %" PRId64 " KV slots takes %.1f GiB in 32-bit floats: "
-			       "%.1f GiB are free on this machine",
+			       "%.1f GiB are free on this machine%s",
 			       w->model->name, w->kv_tok, (double)needed / 0x1p30,
-			       (double)there / 0x1p30);
+			       (double)there / 0x1p30, w->if_short ? w->if_short : "");
 	*b = xcalloc(1, sizeof(**b));
 	cpu_step_init(&(*b)->step, w);
 	cpu_time_init(&(*b)->time, &(*b)->step);

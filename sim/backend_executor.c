@@ -151,11 +151,14 @@ struct executor *backend_executor_new(const struct backend_ops *ops,
 				       .runs = true,
 				       .step_ns = run_step,
 				       .free = free_it};
-	b->x = (struct executor){.ops = &b->ops, .notes = "", .failure = &b->err};
+	b->x = (struct executor){.ops = &b->ops, .failure = &b->err};
+	b->x.notes = want->tp > 1 ? "no-allreduce" : "";
 	b->backend_ops = ops;
 	b->want = *want;
-	if (open_it(b, e) == 0)
+	if (open_it(b, e) == 0) {
+		b->want.if_short = NULL; /* what it grows to is what steps need */
 		return &b->x;
+	}
 	free_it(&b->x);
 	return NULL;
 }

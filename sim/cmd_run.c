@@ -137,6 +137,18 @@ static void describe_trace(const struct replay *r)
 		r->counts.raised_max_tok);
 }
 
+/* How large a real pool is, where nobody said so. */
+static void describe_pool(const struct replay *r, const char *name)
+{
+	const struct run_options *o = r->options;
+
+	if (executor_kinds[o->executor].measures && !isnan(r->info.utilization))
+		fprintf(stderr,
+			"omnibus run: %sthe KV pool has %" PRId64 " tokens, what %s leaves "
+			"beside the weights; --kv-tokens N makes another\n",
+			name, r->info.kv_blocks * r->info.block_tok, o->device.name);
+}
+
 /* What one run turned away. */
 static void describe_run(const struct replay *r, size_t n_runs)
 {
@@ -145,6 +157,7 @@ static void describe_run(const struct replay *r, size_t n_runs)
 	if (n_runs > 1)
 		snprintf(name, sizeof(name), "run %" PRId64 " (%s): ", r->summary.run_id,
 			 r->summary.policy);
+	describe_pool(r, name);
 	print_count(name, "requests longer than --max-model-len rejected",
 		    r->counts.too_long_rejected);
 	print_count(name, "requests rejected because the whole KV pool could not hold one of them",

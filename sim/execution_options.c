@@ -56,9 +56,54 @@ int execution_set_executor(struct run_options *o, struct err *e)
 	return 0;
 }
 
+static int other_text(const struct run_options *o, const char *option, const char *given,
+		      const char *recorded, struct err *e)
+{
+	return err_set(e, "%s is %.100s, and %.600s was recorded %s%.100s: leave it out", option,
+		       given, o->executor_params, recorded[0] ? "with " : "without one", recorded);
+}
+
+/* What is given is what was recorded, and what is not given is too; 0: the recording has none. */
+static int settle_number(const struct run_options *o, const char *option, bool given, int64_t *is,
+			 int64_t recorded, struct err *e)
+{
+	if (recorded > 0 && given && *is != recorded)
+		return err_set(e, "%s is %lld, and %.600s was recorded with %lld: leave it out",
+			       option, (long long)*is, o->executor_params, (long long)recorded);
+	if (recorded > 0)
+		*is = recorded;
+	return 0;
+}
+
+/* Times of one model are not those of another one, whatever a row would call them. */
+static int settle_recorded(struct run_options *o, struct err *e)
+{
+	const struct recording_facts *f = &o->recorded;
+	struct hardware_options *h = &o->hardware;
+
+	if (o->has_model && strcmp(o->model.name, f->model) != 0)
+		return other_text(o, "-m", o->model.name, f->model, e);
+	if (o->has_device && strcmp(o->device.name, f->device) != 0 &&
+	    strcmp(o->device.name, f->data_sheet) != 0)
+		return other_text(o, "-d", o->device.name, f->device, e);
+	if (settle_number(o, "--tp", h->tp_given, &o->memory.tp, f->tp, e) < 0 ||
+	    settle_number(o, "--kv-bits", h->kv_bits_given, &o->memory.kv_bits, f->kv_bits, e) < 0)
+		return -1;
+	if (!h->weight_bits_given)
+		h->weight_bits = 16;
+	if (settle_number(o, "--weight-bits", h->weight_bits_given, &h->weight_bits, f->weight_bits,
+			  e) < 0)
+		return -1;
+	h->weight_bits_given = true;
+	return 0;
+}
+
 int execution_check_needs(struct run_options *o, struct err *e)
 {
 	const struct executor_kind *kind = &executor_kinds[o->executor];
+
+	if (o->executor == EXECUTOR_REPLAY)
+		return settle_recorded(o, e);
 
 	if (o->executor == EXECUTOR_PREDICT && !(o->has_model && o->has_device))
 		return err_set(e,
@@ -71,6 +116,11 @@ int execution_check_needs(struct run_options *o, struct err *e)
 			       "executor %s runs the layers of a model: -m MODEL is needed "
 			       "(omnibus list models)",
 			       kind->name);
+	if (hardware_options_weight_bits(&o->hardware) != 16)
+		return err_set(e,
+			       "executor %s runs layers whose weights are in the backend's own "
+			       "type: leave out --weight-bits %lld",
+			       kind->name, (long long)o->hardware.weight_bits);
 	if (!o->has_device && o->memory.kv_tokens == 0 && o->memory.kv_blocks == 0)
 		o->memory.kv_tokens =
 			POOL_TOK > o->memory.block_tok ? POOL_TOK : o->memory.block_tok;

@@ -13,7 +13,7 @@ struct hardware_options {
 	const char *model_name, *device_name;
 	double memory_gib, reserve_gib;
 	int64_t weight_bits;
-	bool memory_given, reserve_given, weight_bits_given;
+	bool memory_given, reserve_given, weight_bits_given, tp_given, kv_bits_given;
 };
 
 /* Rows of an option table, for `struct hardware_options *o` and `struct memory_want *w`. */
@@ -40,6 +40,7 @@ struct hardware_options {
 		{.name = "tp",                                                                     \
 		 .kind = OPTION_INT,                                                               \
 		 .value = &(w)->tp,                                                                \
+		 .given = &(o)->tp_given,                                                          \
 		 .arg = "N",                                                                       \
 		 .min = 1,                                                                         \
 		 .max = 4096,                                                                      \
@@ -55,6 +56,7 @@ struct hardware_options {
 		{.name = "kv-bits",                                                                \
 		 .kind = OPTION_INT,                                                               \
 		 .value = &(w)->kv_bits,                                                           \
+		 .given = &(o)->kv_bits_given,                                                     \
 		 .arg = "16|8|4|2",                                                                \
 		 .help = "bits of a cached number; 16 stands for the model's own type, 4 and 2 "   \
 			 "add 32 bits of scale and zero for each 32 numbers (default 16)"},        \

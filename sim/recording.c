@@ -23,6 +23,10 @@ const struct field recording_fields[] = {
 	ROW(clock, .help = "sim or wall"),
 	ROW(kv_blocks, .help = "blocks of the KV pool; 0: without limit"),
 	ROW(decode_kv_blocks, .help = "blocks of a decode instance's"),
+	ROW(tp, .help = "devices that share each layer"),
+	ROW(kv_bits, .help = "bits of a cached number"),
+	ROW(weight_bits, .help = "bits of a weight"),
+	ROW(data_sheet, .help = "the device that -d named"),
 	{.name = NULL},
 };
 

@@ -25,6 +25,9 @@ struct recording_facts {
 	char clock[8];		    /* sim or wall */
 	/* of the pool of an instance, of a decode instance; 0: without limit, or there are none */
 	int64_t kv_blocks, decode_kv_blocks;
+	/* of the model: devices that share a layer, bits of KV and of weights; 0: not known */
+	int64_t tp, kv_bits, weight_bits;
+	char data_sheet[128]; /* the device that -d named; "": none */
 };
 
 /* Writing */

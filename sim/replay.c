@@ -188,9 +188,13 @@ static void fill_facts(const struct replay *r, struct recording_facts *f)
 	snprintf(f->program, sizeof(f->program), "%s", OMNIBUS_VERSION);
 	snprintf(f->policy, sizeof(f->policy), "%s", r->choice->name);
 	snprintf(f->params, sizeof(f->params), "%s", r->choice->params);
-	snprintf(f->model, sizeof(f->model), "%s", o->has_model ? o->model.name : "");
+	snprintf(f->model, sizeof(f->model), "%s", run_options_model(o));
 	snprintf(f->trace, sizeof(f->trace), "%s", o->spec.source);
 	snprintf(f->clock, sizeof(f->clock), "%s", o->clock_text);
+	f->tp = o->memory.tp;
+	f->kv_bits = o->memory.kv_bits;
+	f->weight_bits = hardware_options_weight_bits(&o->hardware);
+	snprintf(f->data_sheet, sizeof(f->data_sheet), "%s", o->has_device ? o->device.name : "");
 }
 
 static int open_recorder(struct replay *r, struct holdings *has, struct sim_config *c,

@@ -103,7 +103,7 @@ void replay_info(struct replay *r, const struct resources *res, const struct tra
 	snprintf(i->model_source, sizeof(i->model_source), "%s",
 		 o->has_model ? o->hardware.model_name : "");
 	snprintf(i->columns, sizeof(i->columns), "%s", o->select.columns ? o->select.columns : "");
-	snprintf(s->model, sizeof(s->model), "%s", o->has_model ? o->model.name : "");
+	snprintf(s->model, sizeof(s->model), "%s", run_options_model(o));
 	snprintf(s->device, sizeof(s->device), "%.*s", (int)sizeof(s->device) - 1, res->device);
 	s->devices = count_devices(r);
 	snprintf(i->policy, sizeof(i->policy), "%s", s->policy);

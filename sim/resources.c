@@ -62,6 +62,7 @@ static struct backend_want backend_want(const struct making *m, const struct mem
 		.block_tok = want->block_tok,
 		.kv_bits = (int)want->kv_bits,
 		.seed = (uint64_t)m->o->select.seed,
+		.if_short = "; give --kv-tokens N for a smaller KV pool",
 	};
 }
 
@@ -119,7 +120,9 @@ static int make_executor(const struct making *m, int which, const struct memory_
 	struct executor *x;
 
 	if (m->dry && m->o->executor == EXECUTOR_PREDICT)
-		return cost_predict_check(&m->o->model, &m->o->device, want->tp, e);
+		return cost_predict_check(
+			&m->o->model, &m->o->device,
+			&(struct cost_want){.tp = want->tp, .kv_bits = want->kv_bits}, e);
 	if (m->dry && measures)
 		return backend_find(executor_kinds[m->o->executor].name, e) ? 0 : -1;
 	if (shares_first(m, which, want)) {

@@ -380,6 +380,13 @@ int run_options_understand(struct run_options *o, const char *source, struct err
 	return 0;
 }
 
+const char *run_options_model(const struct run_options *o)
+{
+	if (o->has_model)
+		return o->model.name;
+	return o->executor == EXECUTOR_REPLAY ? o->recorded.model : "";
+}
+
 void run_options_release(struct run_options *o)
 {
 	for (size_t i = 0; i < o->n_choices; i++)

@@ -55,6 +55,8 @@ struct run_options {
  */
 int run_options_parse(struct run_options *o, int argc, char **argv, struct err *e);
 void run_options_release(struct run_options *o);
+/* The name of the model, of -m or of the recording that is replayed; "": none. */
+const char *run_options_model(const struct run_options *o);
 
 /*
  * For commands that run in their own way, beside options of their own: defaults, and the rows that

@@ -135,6 +135,11 @@ static int replay_log(struct validate_options *o, const struct real_log *l, stru
 	r->spec.n_rows = l->n;
 	if (run_options_understand(r, o->real, e) < 0)
 		code = r->input_failed ? EXIT_FAILED : EXIT_USAGE;
+	else if (executor_kinds[r->executor].measures)
+		err_set(e,
+			"--real holds a forecast against its log, and -x %s measures: leave it "
+			"out, or run the requests by --backend %s",
+			executor_kinds[r->executor].name, executor_kinds[r->executor].name);
 	else if (validate_replay(&v, r, 0, r->rates[0], e) < 0)
 		code = EXIT_FAILED;
 	else

@@ -111,6 +111,7 @@ static struct executor *opened(const struct backend_want *w)
 	assert_string_equal(x->ops->name, "counting");
 	assert_string_equal(x->ops->times, "measured");
 	assert_i64(asked.opened, 1);
+	assert_string_equal(x->notes, w->tp > 1 ? "no-allreduce" : "");
 	asked.text[0] = '\0'; /* its first steps are nobody's */
 	return x;
 }
@@ -214,6 +215,16 @@ static void test_failures(void **state)
 	assert_closed(x);
 }
 
+/* Times of one device of two are no times of both, and say so. */
+static void test_a_share(void **state)
+{
+	struct backend_want w = wanted();
+
+	(void)state;
+	w.tp = 2;
+	executor_free(opened(&w));
+}
+
 /* In its first steps too. */
 static void test_it_cannot_open(void **state)
 {
@@ -237,7 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run),	       cmocka_unit_test(test_it_grows),
 		cmocka_unit_test(test_it_cannot_grow), cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_it_cannot_open),
+		cmocka_unit_test(test_it_cannot_open), cmocka_unit_test(test_a_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

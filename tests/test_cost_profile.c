@@ -692,16 +692,22 @@ static void test_whole_steps(void **state)
 	executor_free(x);
 	/* what it does not have */
 	struct err e;
+	const struct cost_want two = {.tp = 2, .kv_bits = 16}, kv8 = {.tp = 2, .kv_bits = 8};
 	struct model m = load_model("opt-66b");
-	x = cost_predict_new(&m, &of.device, &(struct cost_want){.tp = 2, .kv_bits = 16}, &e);
+	x = cost_predict_new(&m, &of.device, &two, &e);
 	assert_refused(x ? 0 : -1, e, "opt-13b at tp 1, 2; none of opt-66b at tp 2");
 	assert_true(cost_decode_step_ns(&m, &of.device, 2, 1, 100, &e) < 0);
-	assert_refused(cost_predict_check(&m, &of.device, 2, &e), e, "none of opt-66b at tp 2");
+	assert_refused(cost_predict_check(&m, &of.device, &two, &e), e, "none of opt-66b at tp 2");
 	m = load_model("opt-13b");
-	assert_fine(cost_predict_check(&m, &of.device, 2, &e), e);
+	assert_fine(cost_predict_check(&m, &of.device, &two, &e), e);
+	assert_refused(cost_predict_check(&m, &of.device, &kv8, &e), e,
+		       "of weights and KV in 16 bits: nothing forecasts --kv-bits 8");
+	m.weight_bits = 4;
+	assert_refused(cost_predict_check(&m, &of.device, &two, &e), e,
+		       "nothing forecasts --weight-bits 4");
 	measured_init(&of);
 	m = load_model("opt-66b");
-	assert_fine(cost_predict_check(&m, &of.device, 2, &e), e);
+	assert_fine(cost_predict_check(&m, &of.device, &two, &e), e);
 }
 
 static void test_a_decode_step_is_asked_for(void **state)

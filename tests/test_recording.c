@@ -19,7 +19,11 @@ static const struct recording_facts some_facts = {.program = "0",
 						  .trace = "a trace\nof two lines",
 						  .executor = "fixed",
 						  .clock = "sim",
-						  .kv_blocks = 1000};
+						  .kv_blocks = 1000,
+						  .tp = 2,
+						  .kv_bits = 8,
+						  .weight_bits = 16,
+						  .data_sheet = "h200"};
 
 /* In the harness */
 
@@ -113,6 +117,10 @@ static const char by_hand[] = "# omnibus recording 1\n"
 			      "# clock: sim\n"
 			      "# kv_blocks: 1000\n"
 			      "# decode_kv_blocks: 0\n"
+			      "# tp: 2\n"
+			      "# kv_bits: 8\n"
+			      "# weight_bits: 16\n"
+			      "# data_sheet: h200\n"
 			      "step,instance,ns,extrapolated,prefill,decode\n"
 			      "1,0,100,0,0+5 0+4-,\n"
 			      "2,0,103,0,4+3,5\n"
@@ -162,6 +170,8 @@ static void test_the_file_by_hand(void **state)
 	assert_string_equal(f.params, some_facts.params);
 	assert_string_equal(f.times, "fixed");
 	assert_i64(f.kv_blocks, 1000);
+	assert_i64(f.tp, 2);
+	assert_string_equal(f.data_sheet, "h200");
 	free(text);
 	free(file);
 	executor_free(x);
@@ -275,17 +285,17 @@ static void test_other_steps(void **state)
 static void test_broken_lines(void **state)
 {
 	(void)state;
-	edited_refused("3,0,107.5", "7,0,107.5", "line 17: it is not the step that comes next");
-	edited_refused("3,0,107.5", "3,0,-1", "line 17: ");
-	edited_refused("3,0,107.5", "3,0,inf", "line 17: ");
-	edited_refused("3,0,107.5", "3,-1,107.5", "line 17: ");
-	edited_refused("107.5,0,", "107.5,2,", "line 17: ");
-	edited_refused("4+3,", "4+3", "line 16: ");
-	edited_refused("4+3,", "4+,", "line 16: ");
-	edited_refused("6 7", "6 x", "line 17: ");
+	edited_refused("3,0,107.5", "7,0,107.5", "line 21: it is not the step that comes next");
+	edited_refused("3,0,107.5", "3,0,-1", "line 21: ");
+	edited_refused("3,0,107.5", "3,0,inf", "line 21: ");
+	edited_refused("3,0,107.5", "3,-1,107.5", "line 21: ");
+	edited_refused("107.5,0,", "107.5,2,", "line 21: ");
+	edited_refused("4+3,", "4+3", "line 20: ");
+	edited_refused("4+3,", "4+,", "line 20: ");
+	edited_refused("6 7", "6 x", "line 21: ");
 	edited_refused("# end: 4 steps, trace hash cafe\n", "",
-		       "line 19: the recording is cut off");
-	edited_refused("# end: 4", "# end: 3", "line 19: expected '# end: N steps");
+		       "line 23: the recording is cut off");
+	edited_refused("# end: 4", "# end: 3", "line 23: expected '# end: N steps");
 }
 
 static void load_refused(const char *from, const char *to, const char *want)
@@ -313,7 +323,7 @@ static void test_broken_facts(void **state)
 	load_refused("1000", "many", "line 12: it is not a whole number");
 	load_refused("# times: fixed", "# times: guessed",
 		     "times are fixed, predicted or measured");
-	load_refused("step,instance,ns,extrapolated,prefill,decode\n1", "1", "line 14: ");
+	load_refused("step,instance,ns,extrapolated,prefill,decode\n1", "1", "line 18: ");
 }
 
 /* The program */
@@ -401,6 +411,49 @@ static void test_without_the_device(void **state)
 	testing_run_free(&b);
 }
 
+/* Times of one model on one device are not those of another, and rows say whose they are. */
+static void test_whose_times(void **state)
+{
+	static const char *const other[][2] = {
+		{"-m llama-3-70b", "-m is llama-3-70b, and "},
+		{"-m llama-3-70b", "was recorded with llama-3-8b: leave it out"},
+		{"-d h100", "-d is h100, and "},
+		{"--tp 1", "--tp is 1, and "},
+		{"--tp 1", "was recorded with 2: leave it out"},
+		{"--kv-bits 16", "--kv-bits is 16, and "},
+		{"--weight-bits 16", "--weight-bits is 16, and "},
+	};
+	const char *rec = testing_path("whose.rec");
+	const char *trace = "synth:constant,n=9 --rate 6 -p paged -o csv";
+	struct run_output a = testing_run("run %s -m llama-3-8b -d h200 --tp 2 --kv-bits 8 "
+					  "--weight-bits 8 --record %s",
+					  trace, rec);
+
+	(void)state;
+	assert_exit(a, 0);
+	struct run_output b = testing_run("run %s -x replay:%s", trace, rec);
+
+	assert_exit(b, 0);
+	assert_string_equal(a.out, b.out);
+	assert_non_null(strstr(b.out, "llama-3-8b"));
+	testing_run_free(&a);
+	testing_run_free(&b);
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		struct run_output o =
+			testing_run("run %s -x replay:%s %s", trace, rec, other[i][0]);
+
+		assert_exit(o, 2);
+		assert_non_null(strstr(o.err, other[i][1]));
+		testing_run_free(&o);
+	}
+	struct run_output same = testing_run("run %s -x replay:%s -m llama-3-8b -d h200 --tp 2 "
+					     "--kv-bits 8 --weight-bits 8",
+					     trace, rec);
+
+	assert_exit(same, 0);
+	testing_run_free(&same);
+}
+
 static void test_refused_by_the_program(void **state)
 {
 	const char *rec = testing_path("never.rec");
@@ -416,6 +469,9 @@ static void test_refused_by_the_program(void **state)
 		{"-p paged -x replay:/no/such.rec --record", "cannot read /no/such.rec", 1},
 		{"-p paged -x cpu:4 --record", "executor cpu takes no parameters", 2},
 		{"-p paged -x gpu --record", "gpu", 2},
+		{"-p paged -x cpu --weight-bits 8 --record", "leave out --weight-bits 8", 2},
+		{"-p paged -x cpu --kv-tokens 1000000000 --record",
+		 "; give --kv-tokens N for a smaller KV pool", 1},
 	};
 
 	(void)state;
@@ -466,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_broken_facts),
 		cmocka_unit_test(test_the_program),
 		cmocka_unit_test(test_without_the_device),
+		cmocka_unit_test(test_whose_times),
 		cmocka_unit_test(test_refused_by_the_program),
 		cmocka_unit_test(test_a_run_that_fails),
 	};

@@ -284,6 +284,7 @@ static void test_refused(void **state)
 		{STEPS COLUMNS "--db x.db", 2, "--db is for a run that it holds"},
 		{STEPS COLUMNS "7", 2, "'7' is the number of a run in --db FILE"},
 		{COLUMNS "-x fixed:step_ns=1", 2, "no policy is given"},
+		{COLUMNS "-p paged -m tiny -x cpu", 2, "-x cpu measures: leave it out"},
 		{COLUMNS "-p paged", 2, "-m MODEL and -d DEVICE are needed"},
 		{STEPS COLUMNS "--tolerance tpt=1", 2, "nearest is 'tpot'"},
 		{STEPS COLUMNS "--tolerance tpot", 2, "'tpot' is not a number"},

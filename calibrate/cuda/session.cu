@@ -164,10 +164,11 @@ static int take_memory(backend *b, err *e)
 		cudaGetLastError(); /* it is told here */
 		return err_set(e,
 			       "%s at tp %" PRId64 " with %" PRId64 " KV slots of %d bits takes "
-			       "%.1f GiB of device memory: %.1f of %.1f GiB are free",
+			       "%.1f GiB of device memory: %.1f of %.1f GiB are free%s",
 			       b->shape_of.name, b->want.tp, b->want.kv_tok, b->want.kv_bits,
 			       (double)at.used / 0x1p30, (double)free_bytes / 0x1p30,
-			       (double)all_bytes / 0x1p30);
+			       (double)all_bytes / 0x1p30,
+			       b->want.if_short ? b->want.if_short : "");
 	}
 	at = {b->memory, 0};
 	place(b, at);
