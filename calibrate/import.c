@@ -12,24 +12,62 @@ static const struct import_format *find_format(const char *header)
 	return NULL;
 }
 
-/* The names of the known ones with the first of their columns, as all would be a page. */
+/* How many columns of one header the other one has. */
+static int columns_shared(const char *header, const char *other)
+{
+	int shared = 0;
+
+	for (const char *c = header; *c; c += strspn(c, ",")) {
+		size_t n = strcspn(c, ",");
+
+		for (const char *o = other; *o && n > 0; o += strspn(o, ",")) {
+			size_t m = strcspn(o, ",");
+
+			if (m == n && strncmp(c, o, n) == 0) {
+				shared++;
+				break;
+			}
+			o += m;
+		}
+		c += n;
+	}
+	return shared;
+}
+
+/* The one with most columns of the header; NULL: none has any. */
+static const struct import_format *nearest_format(const char *header)
+{
+	const struct import_format *best = NULL;
+	int most = 0;
+
+	for (size_t i = 0; import_formats[i]; i++) {
+		int shared = columns_shared(import_formats[i]->header, header);
+
+		if (import_formats[i]->no_points || shared <= most)
+			continue;
+		most = shared;
+		best = import_formats[i];
+	}
+	return best;
+}
+
+/* The names of the known ones, and the header of the nearest, as all would be a page. */
 static int refuse_header(const struct table *t, struct err *e)
 {
-	char known[sizeof(e->text)] = "";
+	char known[sizeof(e->text)] = "", near[512] = "";
+	const struct import_format *best = nearest_format(table_header(t));
 	size_t at = 0;
 
-	for (size_t i = 0; import_formats[i] && at < sizeof(known); i++) {
-		const struct import_format *f = import_formats[i];
-		size_t n = 0, columns = 0;
-
-		while (f->header[n] && columns < 3)
-			columns += f->header[n++] == ',';
-		if (!f->no_points)
-			at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s (%.*s...)",
-					       at ? ", " : "", f->name, (int)n, f->header);
-	}
-	return err_set(e, "%.150s:1: '%.80s' is no header that is known; known are: %.760s",
-		       table_name(t), table_header(t), known);
+	for (size_t i = 0; import_formats[i] && at < sizeof(known); i++)
+		if (!import_formats[i]->no_points)
+			at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s",
+					       at ? ", " : "", import_formats[i]->name);
+	if (best)
+		snprintf(near, sizeof(near), "; nearest is %s: %s", best->name, best->header);
+	return err_set(e,
+		       "%.150s:1: '%.80s' is no header that is known%s; known are: %.300s "
+		       "(omnibus calibrate --help has their headers)",
+		       table_name(t), table_header(t), near, known);
 }
 
 static int check_format(const struct import *in, const struct table *t,

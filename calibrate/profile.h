@@ -59,6 +59,8 @@ struct profile {
 	char program[32];     /* version of omnibus */
 	char driver[64], clocks[128]; /* as found; "" for imported tables */
 	char server[64];	      /* whose kernels: "vLLM 0.24.0"; "" for our own */
+	bool peaks_seen; /* the device's peaks are of no data sheet, but what was seen, and a
+			    quarter above */
 	enum attention_scope scope;
 	double scope_cell_ns; /* unified: of a token and a cell, all layers */
 	struct fit *fit;

@@ -84,6 +84,7 @@ static void read_scope(struct config *c, struct profile *p)
 	const char *name = config_text(c, "scope");
 	struct err unknown;
 
+	p->peaks_seen = config_bool_or(c, "peaks_seen", false);
 	p->scope_cell_ns = config_real(c, "scope_cell_ns", 0, 1e9, false, 0);
 	for (int i = 0; i < 2; i++) {
 		if (name && strcmp(scope_names[i], name) == 0) {
@@ -97,9 +98,10 @@ static void read_scope(struct config *c, struct profile *p)
 
 static void read_facts(struct config *c, struct profile *p)
 {
-	static const char *const names[] = {
-		"omnibus_profile", "device", "source",	      "date", "program", "driver", "clocks",
-		"server",	   "scope",  "scope_cell_ns", "rest", "fits",	 "steps"};
+	static const char *const names[] = {"omnibus_profile", "device",	"source", "date",
+					    "program",	       "driver",	"clocks", "server",
+					    "scope",	       "scope_cell_ns", "rest",	  "fits",
+					    "steps",	       "peaks_seen"};
 	struct part device;
 	int64_t format = config_int(c, "omnibus_profile", 1000);
 

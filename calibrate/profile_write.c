@@ -189,6 +189,8 @@ static void print_facts(FILE *out, const struct profile *p, bool *first)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].text[0])
 			print_line(out, texts[i].key, json_string(texts[i].text), first);
+	if (p->peaks_seen)
+		print_line(out, "peaks_seen", json_true(), first);
 	print_line(out, "scope_cell_ns", json_real(p->scope_cell_ns), first);
 	print_line(out, "rest", rest_json(&p->rest), first);
 }

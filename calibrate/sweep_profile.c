@@ -142,6 +142,7 @@ static int set_device(struct build *b, struct err *e)
 	snprintf(d->name, sizeof(d->name), "%.*s", (int)sizeof(d->name) - 1,
 		 b->w->name ? b->w->name : f->device);
 	snprintf(d->summary, sizeof(d->summary), "%s", f->device);
+	b->p->peaks_seen = f->seen || f->peak_bytes_s <= 0 || f->peak_flops <= 0;
 	set_rates(d, b);
 	if (d->memory_bytes <= 0 || d->peak_bytes_s <= 0 || d->peak_flops <= 0)
 		return err_set(e,

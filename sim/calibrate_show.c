@@ -114,7 +114,8 @@ void calibrate_show_fits(FILE *out, const struct profile *p)
 			p->n_fits ? "\n" : "");
 	for (size_t i = 0; i < p->n_steps; i++)
 		print_steps(out, &p->steps[i]);
-	fputs("\nErrors are of times held out, each forecast from the others.\n", out);
+	fputs("\nErrors are of times held out, each forecast from the others.", out);
+	fputs(p->n_fits ? " 16 bits stand for the model's own type.\n" : "\n", out);
 }
 
 static void print_fact(const char *name, const char *text)
@@ -129,9 +130,9 @@ static void print_facts(const struct profile *p)
 
 	print_fact("device", d->name);
 	print_fact("", d->summary);
-	printf("%-10s %.1f GiB, %.4g TB/s, %.4g TF/s of the data sheet\n", "",
-	       (double)d->memory_bytes / 1073741824.0, d->peak_bytes_s / 1e12,
-	       d->peak_flops / 1e12);
+	printf("%-10s %.1f GiB, %.4g TB/s, %.4g TF/s %s\n", "",
+	       (double)d->memory_bytes / 1073741824.0, d->peak_bytes_s / 1e12, d->peak_flops / 1e12,
+	       p->peaks_seen ? "at most: a quarter above the best seen" : "of the data sheet");
 	print_fact("source", p->source);
 	print_fact("server", p->server);
 	print_fact("date", p->date);
@@ -158,8 +159,8 @@ static void print_range(const struct fit *f)
 static void print_absent(const struct profile *p)
 {
 	if (!p->n_fits) {
-		puts("\nroofline, as no kernels were measured: every other model, and any other "
-		     "tp");
+		puts("\nnot forecast, as no kernels were measured: every other model, any other "
+		     "tp, and\nweights and KV in fewer bits than 16");
 		return;
 	}
 	fputs("\nroofline, as nothing of the kind was measured: ", stdout);

@@ -111,6 +111,13 @@ static int check_scope(struct parsed *p, struct err *e)
 	return 0;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && strcmp(text + n - m, end) == 0;
+}
+
 static int check(struct parsed *p, struct err *e)
 {
 	struct calibrate_options *o = &p->o;
@@ -123,6 +130,9 @@ static int check(struct parsed *p, struct err *e)
 				  "(omnibus list devices)");
 	if (mode == IMPORT && !o->output)
 		return err_set(e, "-o PROFILE is missing: the JSON file to write");
+	if (o->plot && !ends_with(o->plot, ".svg"))
+		return err_set(e, "--plot '%.200s' does not end with .svg: the picture is one",
+			       o->plot);
 	if (p->kv_bits_given && model_check_kv_bits(o->kv_bits, e) < 0)
 		return -1;
 	if (p->budget_given && !(o->budget_s > 0))
@@ -136,7 +146,7 @@ static int check(struct parsed *p, struct err *e)
 	return mode;
 }
 
-enum { ABOUT_MAX = 2048 };
+enum { ABOUT_MAX = 4096 };
 
 static void print_about(char about[ABOUT_MAX])
 {
@@ -145,12 +155,13 @@ static void print_about(char about[ABOUT_MAX])
 			 "Makes a profile of a device from times of its kernels: a formula for "
 			 "each operation, with errors\nof its coefficients and of times that were "
 			 "held out. A profile is a device: run -d PROFILE.\n\nTables that --import "
-			 "knows by their headers (calibrate/README.md):\n\n");
+			 "knows by their headers, to the letter (calibrate/README.md):\n\n");
 
 	for (size_t i = 0; import_formats[i] && at < ABOUT_MAX; i++)
 		if (!import_formats[i]->no_points)
-			at += snprintf(about + at, ABOUT_MAX - (size_t)at, "  %-15s %s\n",
-				       import_formats[i]->name, import_formats[i]->summary);
+			at += snprintf(about + at, ABOUT_MAX - (size_t)at, "  %-15s %s\n      %s\n",
+				       import_formats[i]->name, import_formats[i]->summary,
+				       import_formats[i]->header);
 }
 
 /* clang-format off */
@@ -180,8 +191,8 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 		TEXT_ROW("show", 0, &o->show, "PROFILE",
 			 "prints a profile: a path, or the name of one that comes with omnibus"),
 		TEXT_ROW("device", 0, &o->device, "NAME",
-			 "a device (omnibus list devices) or its JSON file, for what a data sheet "
-			 "says"),
+			 "whose data sheet counts: a device (omnibus list devices) or its JSON "
+			 "file; with --backend any other name is just the name"),
 		TEXT_ROW("model", 'm', &o->model, "MODEL",
 			 "whose shapes are timed besides, of whose layers or steps a table is, or "
 			 "which are drawn"),
@@ -195,9 +206,13 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 		 .given = &p->budget_given,
 		 .arg = "SECONDS",
 		 .max = 1e6,
-		 .help = "how long to time"},
+		 .help = "how long to time (default: 60 of cpu, 120 of cuda; below 60 KV of 4 and "
+			 "2 "
+			 "bits is not timed, and too few points of an operation that a step needs "
+			 "make no profile)"},
 		TEXT_ROW("output", 'o', &o->output, "PROFILE",
-			 "the profile to write, JSON; the device is called like the file"),
+			 "the profile to write, JSON; with --import the device is called like the "
+			 "file"),
 		TEXT_ROW("db", 0, &o->db, "FILE", "results database: points and fits as tables"),
 		INT_ROW("threads", &o->threads, &p->threads_given, "N", 1, 4096,
 			"of the cpu backend (default: all)"),

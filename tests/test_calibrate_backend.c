@@ -120,6 +120,7 @@ static void test_the_profile_is_the_formula(void **state)
 	assert_string_equal(p->date, "2026-01-02");
 	assert_string_equal(p->clocks, "1 GHz");
 	assert_near(p->device.peak_bytes_s, 25e9, 0);
+	assert_false(p->peaks_seen);
 	assert_near(p->device.pcie_bytes_s, 10e9, 1e9);
 	profile_free(p);
 }
@@ -323,6 +324,13 @@ static void test_times_that_no_device_has(void **state)
 	fake.faster = 100;
 	fake.seen = true; /* then it may be so fast */
 	run_fine(&o);
+	struct profile *p = load(o.output);
+	struct run_output shown = testing_run("calibrate --show %s", o.output);
+
+	assert_true(p->peaks_seen);
+	assert_non_null(strstr(shown.out, " at most: a quarter above the best seen\n"));
+	testing_run_free(&shown);
+	profile_free(p);
 }
 
 static void test_a_budget_that_is_too_small(void **state)

@@ -80,7 +80,7 @@ static void test_show(void **state)
 	assert_exit(o, 0);
 	has(&o, "device     mine\n           NVIDIA H100 SXM5 80 GB\n");
 	has(&o, "source     steps.csv\n");
-	has(&o, "roofline, as no kernels were measured: every other model");
+	has(&o, "not forecast, as no kernels were measured: every other model");
 	has(&o, "whole decode step by sequences of 1024 tokens, predicted");
 	has(&o, "a: opt-13b, tp 1");
 	testing_run_free(&o);
@@ -137,6 +137,7 @@ static void test_usage(void **state)
 		 2},
 		{"--import a.csv --device h100 -o p.json --plot a.svg", "--plot is for --show", 2},
 		{"--show h200 --date 2026-01-31", "--date is for --backend and --import", 2},
+		{"--show h200 --plot cpu.png", "'cpu.png' does not end with .svg", 2},
 		{"--show h300", "unknown profile 'h300'", 2},
 		{"--show ./none.json", "cannot read the profile config ./none.json", 1},
 		{"--check", "one of these is missing", 2},

@@ -343,9 +343,12 @@ static void test_bad_rows(void **state)
 		{STEPS "prefill,3,1000,0,1\n", ":2: prompt_tokens is 1000 for 3 prompts"},
 		{STEPS "prefill,1,0,0,1\n", ":2: prompt_tokens is 0"},
 		{STEPS "decode,8,0,7,1\n", ":2: context_tokens is below batch"},
-		{"nothing,known\n1,2\n", ":1: 'nothing,known' is no header that is known; known "
-					 "are: gemm (gemm_dtype,m,n,...), "},
-		{"nothing,known\n1,2\n", "whole-steps (phase,batch,prompt_tokens,...)"},
+		{"nothing,known\n1,2\n",
+		 ":1: 'nothing,known' is no header that is known; known are: gemm, "},
+		{"phase,batch,prompt,context,seconds\n1,2\n",
+		 "is no header that is known; nearest is whole-steps: "
+		 "phase,batch,prompt_tokens,context_tokens,seconds; known are"},
+		{"tp,num_tokens,emb_ms,other_ms\n1,2\n", "mlp_down_proj_ms,add_ms; known are"},
 		{"", "is empty: a table begins with its header"},
 		{"prefill_length,chunk_size,prefill_execution_time,prefill_execution_time_"
 		 "relative\n"
