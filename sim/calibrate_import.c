@@ -27,9 +27,6 @@ static int load(struct job *j, struct err *e)
 {
 	const struct calibrate_options *o = j->o;
 
-	for (size_t i = 0; i < o->import.n; i++)
-		if (outfile_check(o->output, o->import.items[i], e) < 0)
-			return EXIT_USAGE;
 	if (device_load(&j->device, o->device, e) < 0)
 		return device_is_path(o->device) ? EXIT_FAILED : EXIT_USAGE;
 	device_release(&j->device); /* its own profile is no part of the new one */

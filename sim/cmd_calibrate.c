@@ -1,8 +1,10 @@
 /* cmd_calibrate.c: `omnibus calibrate`: its options, and which of them a mode takes. */
+#include "calibrate/config.h"
 #include "calibrate/import.h"
 #include "sim/calibrate_import.h"
 #include "sim/calibrate_options.h"
 #include "traces/number.h"
+#include "traces/outfile.h"
 #include <string.h>
 #include <time.h>
 
@@ -254,8 +256,30 @@ static int parse(struct parsed *p, int argc, char **argv, struct err *e)
 	return first > 0 ? check(p, e) : first;
 }
 
+/* No file that is read, or stored into, is written over. */
+static int check_outputs(const struct calibrate_options *o, struct err *e)
+{
+	const char *const others[] = {
+		o->model && model_is_path(o->model) ? o->model : NULL,
+		o->device && device_is_path(o->device) ? o->device : NULL,
+		o->show && config_is_path(o->show) ? o->show : NULL,
+		o->db,
+	};
+	const char *const outputs[] = {o->output, o->plot};
+
+	for (int i = 0; i < 2; i++)
+		if (outputs[i] &&
+		    (outfile_check_all(outputs[i], others, sizeof(others) / sizeof(others[0]), e) <
+			     0 ||
+		     outfile_check_all(outputs[i], o->import.items, o->import.n, e) < 0))
+			return -1;
+	return 0;
+}
+
 static int dispatch(const struct calibrate_options *o, int mode, struct err *e)
 {
+	if (check_outputs(o, e) < 0)
+		return EXIT_USAGE;
 	if (mode == IMPORT)
 		return calibrate_import(o, e);
 	return mode == SHOW ? calibrate_show(o, e) : calibrate_backend(o, e);

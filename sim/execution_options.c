@@ -1,4 +1,5 @@
 #include "sim/execution_options.h"
+#include "sim/cmd_trace.h"
 #include "traces/outfile.h"
 #include <string.h>
 
@@ -212,10 +213,18 @@ static int check_recording(const struct run_options *o, struct err *e)
 			       "--record keeps one run, and %zu are asked for: give one -p, and "
 			       "one --rate at most",
 			       runs);
-	if (outfile_check(o->recording, o->spec.source, e) < 0)
+	const char *const others[] = {
+		o->executor == EXECUTOR_REPLAY ? o->executor_params : NULL,
+		o->has_model && model_is_path(o->hardware.model_name) ? o->hardware.model_name
+								      : NULL,
+		o->has_device && device_is_path(o->hardware.device_name) ? o->hardware.device_name
+									 : NULL,
+		o->db,
+	};
+
+	if (outfile_check_all(o->recording, others, sizeof(others) / sizeof(others[0]), e) < 0)
 		return -1;
-	return o->executor == EXECUTOR_REPLAY ? outfile_check(o->recording, o->executor_params, e)
-					      : 0;
+	return cmd_trace_check_output(o->recording, o->spec.source, e);
 }
 
 int execution_check(struct run_options *o, struct err *e)

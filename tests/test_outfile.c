@@ -138,6 +138,69 @@ static void not_over_what_is_read(void **state)
 	testing_run_free(&o);
 }
 
+static void assert_untouched(struct run_output o, const char *part)
+{
+	assert_exit(o, 2);
+	assert_string_equal(o.out, "");
+	if (!strstr(o.err, part))
+		fail_msg("no '%s' in %s", part, o.err);
+	testing_run_free(&o);
+}
+
+/* Whatever a command reads or stores into, existing or still to come. */
+static void not_over_any_file_of_a_command(void **state)
+{
+	static const char read_part[] = " is what is read: the output needs another file";
+	static const char twice[] = " is named twice: the output needs another file";
+	static const char run[] = "run -p paged -m llama-3-8b -d h100 synth:poisson,n=2";
+	static const char own[] = "run -p paged -d %s -m %s synth:poisson,n=2 --record %s";
+	const char *device = testing_file(
+		"d.json", "{\"memory_bytes\": 85899345920, \"peak_bytes_s\": 2e12, \"peak_flops\": "
+			  "3e14, \"pcie_bytes_s\": 25e9}");
+	const char *model = testing_file(
+		"m.json", "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", "
+			  "\"hidden_size\": 4096, \"intermediate_size\": 14336, "
+			  "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
+			  "\"num_hidden_layers\": 32, \"vocab_size\": 128256, "
+			  "\"max_position_embeddings\": 8192}");
+	const char *table =
+		testing_file("t.csv", "phase,batch,prompt_tokens,context_tokens,seconds\n");
+	const char *json = testing_file("p.json", "{}"), *to_come = testing_path("to-come");
+	const char *drawn = testing_file("p.svg", "{}");
+	const char *q = testing_path("q.csv"), *db = testing_path("results.db");
+	(void)state;
+	assert_untouched(testing_run("calibrate --import %s --device %s -o %s", table, json, json),
+			 read_part);
+	assert_untouched(
+		testing_run("calibrate --import %s --device h100 -m %s -o %s", table, json, json),
+		read_part);
+	assert_untouched(testing_run("calibrate --import %s --device h100 -o %s", table, table),
+			 read_part);
+	assert_untouched(testing_run("calibrate --show %s --plot %s", drawn, drawn), read_part);
+	assert_untouched(testing_run("calibrate --backend cpu -o %s --db %s", to_come, to_come),
+			 twice);
+	assert_untouched(testing_run("%s --db %s --record %s", run, to_come, to_come), twice);
+	assert_untouched(testing_run(own, device, "llama-3-8b", device), read_part);
+	assert_untouched(testing_run(own, "h100", model, model), read_part);
+	assert_content(json, "{}");
+	assert_i64(access(to_come, F_OK), -1);
+	struct run_output o = testing_run("%s --db %s", run, db);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_untouched(testing_run("%s --db %s --record %s", run, db, db), read_part);
+	assert_untouched(testing_run("%s --record %s", run, db), " is a SQLite database: the ");
+	o = testing_run("trace generate poisson,n=2 -O %s", db);
+	assert_exit(o, 1);
+	testing_run_free(&o);
+	o = testing_run("trace fit %s -O %s", testing_file("fit.csv", HEADER "0,1,2\n1,2,3\n"), q);
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_untouched(testing_run("run -p paged -m llama-3-8b -d h100 "
+				     "synth:poisson,n=2,lengths=%s --record %s",
+				     q, q),
+			 read_part);
+}
+
 /* - is the standard output, never a file of that name. */
 static void dash(void **state)
 {
@@ -161,6 +224,7 @@ int main(void)
 		cmocka_unit_test(an_ignored_signal),
 		cmocka_unit_test(a_stale_file),
 		cmocka_unit_test(a_link_stays_one),
+		cmocka_unit_test(not_over_any_file_of_a_command),
 		cmocka_unit_test(dash),
 		cmocka_unit_test(not_over_what_is_read),
 	};

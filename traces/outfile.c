@@ -70,15 +70,60 @@ static bool is_standard(const char *path)
 	return !path || strcmp(path, "-") == 0;
 }
 
+/* Two names of one file that is still to come. */
+static bool same_place(const char *a, const char *b)
+{
+	const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+	struct stat folder_a, folder_b;
+	if (strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) != 0)
+		return false;
+	char *in_a = slash_a ? xstrdup(a) : xstrdup("./"), *in_b = xstrdup(slash_b ? b : "./");
+	in_a[slash_a ? slash_a - a + 1 : 2] = in_b[slash_b ? slash_b - b + 1 : 2] = '\0';
+	bool same = stat(in_a, &folder_a) == 0 && stat(in_b, &folder_b) == 0 &&
+		    folder_a.st_dev == folder_b.st_dev && folder_a.st_ino == folder_b.st_ino;
+	free(in_a);
+	free(in_b);
+	return same;
+}
+
+/* By its first bytes: a database holds more than what one output would put in its place. */
+static int check_database(const char *path, struct err *e)
+{
+	static const char magic[16] = "SQLite format 3";
+	char first[sizeof(magic)] = "";
+	struct stat st;
+	FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+	if (!f)
+		return 0;
+	size_t n = fread(first, 1, sizeof(first), f);
+	fclose(f);
+	if (n < sizeof(magic) || memcmp(first, magic, sizeof(magic)) != 0)
+		return 0;
+	return err_set(e, "%s is a SQLite database: the output needs another file", path);
+}
+
+int outfile_check_all(const char *path, const char *const *others, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (others[i] && outfile_check(path, others[i], e) < 0)
+			return -1;
+	return is_standard(path) ? 0 : check_database(path, e);
+}
+
 int outfile_check(const char *path, const char *input, struct err *e)
 {
 	struct stat out, in;
-	if (is_standard(path) || stat(path, &out) != 0)
+	if (is_standard(path))
 		return 0;
+	if (stat(path, &out) != 0)
+		return same_place(path, input)
+			       ? err_set(e, "%s is named twice: the output needs another file",
+					 path)
+			       : 0;
 	if (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in))
 		return 0;
 	if (!S_ISREG(in.st_mode) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
-		return 0;
+		return check_database(path, e);
 	return err_set(e, "%s is what is read: the output needs another file", path);
 }
 
@@ -125,6 +170,8 @@ int outfile_open(struct outfile *o, const char *path, struct err *e)
 	*o = (struct outfile){.stream = stdout};
 	if (is_standard(path))
 		return 0;
+	if (check_database(path, e) < 0)
+		return -1;
 	*o = (struct outfile){.path = path};
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		o->stream = fopen(path, "w");

@@ -17,8 +17,11 @@ struct outfile {
 /*
  * Would the file be written over what is read? `input` is a path, "-" for the standard input, or
  * anything that is no file. Before any work, as it is a slip on the command line. -1: a sentence.
+ * Nor may it take the place of a SQLite database, whoever's results are in it.
  */
 int outfile_check(const char *path, const char *input, struct err *e);
+/* Of all that a command reads, or writes besides; NULL is none. */
+int outfile_check_all(const char *path, const char *const *others, size_t n, struct err *e);
 
 /* `path` NULL or "-": standard output. One at a time. */
 int outfile_open(struct outfile *o, const char *path, struct err *e);
