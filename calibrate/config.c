@@ -1,4 +1,5 @@
 #include "calibrate/config.h"
+#include "sim/utf8.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -165,6 +166,15 @@ int config_suggest(const char *name, const char *kind, struct err *e)
 	return err_set(e, "%s; the file or folder of that name here is ./%.200s", e->text, name);
 }
 
+json_t *config_json(const char *text)
+{
+	char *clean = xstrdup(text);
+	utf8_clean(clean);
+	json_t *v = json_string(clean);
+	free(clean);
+	return v;
+}
+
 void config_name(char *name, size_t size, const char *path)
 {
 	const char *end = strrchr(path, '/');
@@ -184,6 +194,7 @@ void config_name(char *name, size_t size, const char *path)
 		len = size - 1;
 	memcpy(name, start, len);
 	name[len] = '\0';
+	utf8_clean(name);
 }
 
 /* A folder stands for the config.json in it. */

@@ -34,7 +34,9 @@ int config_suggest(const char *name, const char *kind, struct err *e);
 int config_open(struct config_file *f, const char *path, const char *what, struct err *e);
 /* -1: one of the reads failed, the sentence is set. In any case nothing is left to release. */
 int config_close(struct config_file *f);
-/* A name from a path: "a/b/config.json" is "b", "a/b.json" is "b". */
+/* Text from outside as a string; what is no UTF-8, of which JSON has none, becomes '?'. */
+json_t *config_json(const char *text);
+/* A name from a path: "a/b/config.json" is "b", "a/b.json" is "b". '?' as in config_json(). */
 void config_name(char *name, size_t size, const char *path);
 
 /* Fails with "PATH: " and the sentence. */

@@ -80,8 +80,8 @@ static void check_keys(struct config *c)
 
 json_t *device_json(const struct device *d)
 {
-	json_t *o = json_pack("{s:s, s:s, s:I}", "name", d->name, "summary", d->summary,
-			      "memory_bytes", (json_int_t)d->memory_bytes);
+	json_t *o = json_pack("{s:o, s:o, s:I}", "name", config_json(d->name), "summary",
+			      config_json(d->summary), "memory_bytes", (json_int_t)d->memory_bytes);
 
 	for (size_t i = 0; o && i < NUMBER_FIELDS; i++) {
 		double value;

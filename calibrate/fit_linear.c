@@ -34,6 +34,13 @@ static size_t dependent_column(const gsl_matrix *x)
 	return found;
 }
 
+/* Rows that agree to the last bit have a variance of 0, which rounding may put at any side of it.
+ */
+static double error_of(double variance)
+{
+	return variance > 0 ? sqrt(variance) : 0;
+}
+
 static void robust(const gsl_matrix *x, const gsl_vector *y, double *coef, double *error)
 {
 	size_t p = x->size2;
@@ -45,7 +52,7 @@ static void robust(const gsl_matrix *x, const gsl_vector *y, double *coef, doubl
 	/* that it has not settled after 100 rounds is no failure: the last two differ by little */
 	gsl_multifit_robust(x, y, &c.vector, covariance, w);
 	for (size_t j = 0; j < p; j++)
-		error[j] = sqrt(gsl_matrix_get(covariance, j, j));
+		error[j] = error_of(gsl_matrix_get(covariance, j, j));
 	gsl_matrix_free(covariance);
 	gsl_multifit_robust_free(w);
 }

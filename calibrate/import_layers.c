@@ -75,7 +75,7 @@ static void attention_row(struct import *in, struct table *t)
 		return;
 	if (!chunk && !seqs)
 		table_fail(t, "prefill_chunk",
-			   "and n_decode are both 0: one of them must be above");
+			   "and n_decode are both 0: one of them must be above 0");
 	else if (seqs && !context)
 		table_fail(t, "kv_decode", "is 0: sequences that decode have a context");
 	else

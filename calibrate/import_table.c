@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { COLUMNS_MAX = 32, CELL_MAX = 128 };
@@ -87,8 +88,14 @@ static int next_line(struct table *t, struct cells *c, char **line)
 
 struct table *table_open(const char *path, struct err *e)
 {
-	struct input *in = access(path, R_OK) == 0 ? input_open(path, e) : NULL;
+	struct stat st;
 	char *line;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		err_set(e, "%.700s is a directory: expected a table of times", path);
+		return NULL;
+	}
+	struct input *in = access(path, R_OK) == 0 ? input_open(path, e) : NULL;
 
 	if (!in) {
 		if (access(path, R_OK) != 0)

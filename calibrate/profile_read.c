@@ -8,6 +8,14 @@ static const double real_max = 1e300;
 
 /* Whole steps */
 
+/* No step takes no time. */
+static void read_step_ns(struct config *c, const char *key, double ns[3])
+{
+	read_reals(c, key, ns, 3, 0);
+	if (!c->failed && !(ns[0] + ns[1] + ns[2] > 0))
+		config_fail(c, "%s is 0 in all three: one of them must be above 0", key);
+}
+
 static void read_steps(struct config *c, struct whole_steps *s)
 {
 	static const char *const names[] = {"model",
@@ -33,9 +41,9 @@ static void read_steps(struct config *c, struct whole_steps *s)
 	config_line(c, "model", s->model, sizeof(s->model));
 	s->tp = config_int(c, "tp", 4096);
 	s->small_max = config_int_or(c, "small_max", 0, INT64_C(1) << 40, 0);
-	read_reals(c, "prefill_ns", s->prefill_ns, 3, 0);
-	read_reals(c, "small_ns", s->small_ns, 3, 0);
-	read_reals(c, "large_ns", s->large_ns, 3, 0);
+	read_step_ns(c, "prefill_ns", s->prefill_ns);
+	read_step_ns(c, "small_ns", s->small_ns);
+	read_step_ns(c, "large_ns", s->large_ns);
 	s->mixed_share = config_real(c, "mixed_share", -1, 100, true, 1);
 	read_reals(c, "prefill_error", s->prefill_error, 3, 0);
 	read_reals(c, "small_error", s->small_error, 3, 0);
@@ -76,6 +84,10 @@ static void read_rest(struct config *c, struct rest *r)
 	r->sum_median = config_real(&p.config, "sum_median", -real_max, real_max, true, 0);
 	r->sum_p90 = config_real(&p.config, "sum_p90", -real_max, real_max, true, 0);
 	read_held_out(&p.config, "held_out", &r->held_out);
+	for (int i = 0; i < 2; i++)
+		if (!p.config.failed && (i ? r->layer_tok_ns : r->layer_ns) < 0)
+			config_fail(&p.config, "%s[0] is %g: it must not be below 0", names[i],
+				    i ? r->layer_tok_ns : r->layer_ns);
 	part_close(&p, c);
 }
 

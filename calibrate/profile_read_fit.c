@@ -145,7 +145,7 @@ static void read_coefs(struct config *c, struct fit *f)
 		read_reals(&p.config, f->form->coefs[i], pair, 2, 0);
 		f->coef[i] = (struct coef){f->form->coefs[i], pair[0], pair[1]};
 		if (!p.config.failed && !(pair[0] > 0))
-			config_fail(&p.config, "%s is 0: it must be above", f->form->coefs[i]);
+			config_fail(&p.config, "%s is 0: it must be above 0", f->form->coefs[i]);
 	}
 	f->n_coefs = n;
 	part_close(&p, c);

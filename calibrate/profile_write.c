@@ -3,6 +3,7 @@
 #include "calibrate/config.h"
 #include "calibrate/profile_json.h"
 #include "traces/outfile.h"
+#include <math.h>
 #include <string.h>
 
 #define FIELD(n)                                                                                   \
@@ -23,12 +24,18 @@ int64_t *shape_at(struct point *p, const struct shape_field *f)
 	return (int64_t *)(void *)((char *)p + f->offset);
 }
 
+/* JSON has no word for what is no number, so that one is no number when it is read either. */
+static json_t *real(double value)
+{
+	return isfinite(value) ? json_real(value) : json_string(isnan(value) ? "nan" : "inf");
+}
+
 static json_t *reals(const double *values, size_t n)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(a, json_real(values[i]));
+		json_array_append_new(a, real(values[i]));
 	return a;
 }
 
@@ -42,9 +49,9 @@ static json_t *held_out_json(const struct held_out *h)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "folds", json_integer(h->folds));
-	json_object_set_new(o, "median", json_real(h->median));
-	json_object_set_new(o, "p90", json_real(h->p90));
-	json_object_set_new(o, "max", json_real(h->max));
+	json_object_set_new(o, "median", real(h->median));
+	json_object_set_new(o, "p90", real(h->p90));
+	json_object_set_new(o, "max", real(h->max));
 	return o;
 }
 
@@ -103,13 +110,13 @@ static json_t *steps_json(const struct whole_steps *s)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "model", json_string(s->model));
+	json_object_set_new(o, "model", config_json(s->model));
 	json_object_set_new(o, "tp", json_integer(s->tp));
 	json_object_set_new(o, "prefill_ns", reals(s->prefill_ns, 3));
 	json_object_set_new(o, "small_max", json_integer(s->small_max));
 	json_object_set_new(o, "small_ns", reals(s->small_ns, 3));
 	json_object_set_new(o, "large_ns", reals(s->large_ns, 3));
-	json_object_set_new(o, "mixed_share", json_real(s->mixed_share));
+	json_object_set_new(o, "mixed_share", real(s->mixed_share));
 	json_object_set_new(o, "prefill_error", reals(s->prefill_error, 3));
 	json_object_set_new(o, "small_error", reals(s->small_error, 3));
 	json_object_set_new(o, "large_error", reals(s->large_error, 3));
@@ -129,8 +136,8 @@ static json_t *rest_json(const struct rest *r)
 	json_object_set_new(o, "layer_ns", pair(r->layer_ns, r->layer_error));
 	json_object_set_new(o, "layer_tok_ns", pair(r->layer_tok_ns, r->layer_tok_error));
 	json_object_set_new(o, "points", json_integer((json_int_t)r->points));
-	json_object_set_new(o, "sum_median", json_real(r->sum_median));
-	json_object_set_new(o, "sum_p90", json_real(r->sum_p90));
+	json_object_set_new(o, "sum_median", real(r->sum_median));
+	json_object_set_new(o, "sum_p90", real(r->sum_p90));
 	json_object_set_new(o, "held_out", held_out_json(&r->held_out));
 	return o;
 }
@@ -188,10 +195,10 @@ static void print_facts(FILE *out, const struct profile *p, bool *first)
 	print_line(out, "device", device_json(&p->device), first);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].text[0])
-			print_line(out, texts[i].key, json_string(texts[i].text), first);
+			print_line(out, texts[i].key, config_json(texts[i].text), first);
 	if (p->peaks_seen)
 		print_line(out, "peaks_seen", json_true(), first);
-	print_line(out, "scope_cell_ns", json_real(p->scope_cell_ns), first);
+	print_line(out, "scope_cell_ns", real(p->scope_cell_ns), first);
 	print_line(out, "rest", rest_json(&p->rest), first);
 }
 
@@ -212,12 +219,35 @@ static void print_profile(FILE *out, const struct profile *p)
 	fputs("]}\n", out);
 }
 
+/* What was fitted may be nothing that a device can be; then no file comes of it. */
+static int check_text(const char *text, size_t size, const char *path, struct err *e)
+{
+	struct err why;
+	struct profile *again = profile_parse(text, size, path, &why);
+
+	profile_free(again);
+	return again ? 0
+		     : err_set(e, "no profile is written, as it could not be read again: %.900s",
+			       why.text);
+}
+
 int profile_save(const struct profile *p, const char *path, struct err *e)
 {
 	struct outfile out;
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
 
-	if (outfile_open(&out, path, e) < 0)
-		return -1;
-	print_profile(out.stream, p);
-	return outfile_commit(&out, e);
+	if (!memory)
+		no_memory(1, sizeof(*p));
+	print_profile(memory, p);
+	if (fclose(memory) != 0)
+		no_memory(1, sizeof(*p));
+	int rc = check_text(text, size, path, e) < 0 || outfile_open(&out, path, e) < 0 ? -1 : 0;
+	if (rc == 0) {
+		fwrite(text, 1, size, out.stream);
+		rc = outfile_commit(&out, e);
+	}
+	free(text);
+	return rc;
 }

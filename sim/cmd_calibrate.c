@@ -3,8 +3,10 @@
 #include "calibrate/import.h"
 #include "sim/calibrate_import.h"
 #include "sim/calibrate_options.h"
+#include "sim/utf8.h"
 #include "traces/number.h"
 #include "traces/outfile.h"
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -73,10 +75,27 @@ static int check_text(const char *name, const char *text, size_t max, struct err
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			return err_set(e, "%s has a control character in it: it must be one line",
 				       name);
+	for (const char *c = text; c && *c; c += utf8_bytes(c))
+		if (!utf8_bytes(c))
+			return err_set(e, "%s has a byte in it that is no UTF-8", name);
 	if (text && (strlen(text) == 0 || strlen(text) > max))
 		return err_set(e, "%s has %zu bytes: it must have from 1 to %zu", name,
 			       strlen(text), max);
 	return 0;
+}
+
+/* The device of a profile is called like its file. */
+static int check_profile_name(const char *output, struct err *e)
+{
+	char name[sizeof(((struct device *)0)->name)];
+
+	config_name(name, sizeof(name), output ? output : "-");
+	if (name[0])
+		return 0;
+	return err_set(e,
+		       "-o '%s' has no name before .json, and the device is called like the file: "
+		       "-o NAME.json",
+		       output);
 }
 
 static int check_date(struct parsed *p, struct err *e)
@@ -142,6 +161,9 @@ static int check(struct parsed *p, struct err *e)
 	o->seed = (uint64_t)p->seed;
 	if (check_text("--source", o->source, sizeof(((struct profile *)0)->source) - 1, e) < 0 ||
 	    check_text("--server", o->server, sizeof(((struct profile *)0)->server) - 1, e) < 0)
+		return -1;
+	if (check_profile_name(o->output, e) < 0 ||
+	    check_text("--device", o->device, PATH_MAX, e) < 0)
 		return -1;
 	if (check_date(p, e) < 0 || check_scope(p, e) < 0)
 		return -1;

@@ -67,6 +67,38 @@ static void test_own_table_becomes_a_device(void **state)
 	testing_run_free(&o);
 }
 
+/* Bytes that are no UTF-8: text is refused, a name of a file becomes readable. */
+static void test_odd_bytes(void **state)
+{
+	static const char *const options[] = {"--source", "--server"};
+	const char *table = steps_table(), *folder = testing_path("");
+	struct run_output o;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		o = testing_run("calibrate --import %s --device h100 -m opt-13b -o %s/x.json %s "
+				"'a\xff'",
+				table, folder, options[i]);
+		assert_exit(o, 2);
+		assert_non_null(strstr(o.err, " has a byte in it that is no UTF-8"));
+		testing_run_free(&o);
+	}
+	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o '%s/x\xff.json'", table,
+			folder);
+	assert_exit(o, 0);
+	has(&o, "x?: steps.csv, measured by others");
+	testing_run_free(&o);
+	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o %s/.json", table,
+			folder);
+	assert_exit(o, 2);
+	assert_non_null(strstr(o.err, "has no name before .json"));
+	testing_run_free(&o);
+	o = testing_run("calibrate --import %s --device h100 -o %s/y.json", folder, folder);
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "is a directory: expected a table of times"));
+	testing_run_free(&o);
+}
+
 static void test_show(void **state)
 {
 	const char *table = steps_table(), *profile = testing_path("mine.json");
@@ -281,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_table_becomes_a_device),
+		cmocka_unit_test(test_odd_bytes),
 		cmocka_unit_test(test_show),
 		cmocka_unit_test(test_unified_scope),
 		cmocka_unit_test(test_to_standard_output),

@@ -51,6 +51,18 @@ static void exact_rows_are_exact(void **state)
 	assert_near(coef[2], -3e-6, 1e-14);
 }
 
+/* To the last bit: the errors are 0 and not 0 / 0. */
+static void errors_of_exact_rows_are_numbers(void **state)
+{
+	double rows[4] = {1, 1, 1, 1}, y[4] = {1, 1, 1, 1}, coef[1], error[1];
+	struct err e;
+
+	(void)state;
+	assert_fine(fit_linear(rows, y, 4, 1, coef, error, &e), e);
+	assert_near(coef[0], 1, 1e-12);
+	assert_true(error[0] >= 0 && error[0] < 1e-9);
+}
+
 static void what_is_not_determined_is_named(void **state)
 {
 	double rows[N * P], y[N], coef[P], error[P];
@@ -75,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(coefficients_are_found_in_spite_of_outliers),
 		cmocka_unit_test(exact_rows_are_exact),
+		cmocka_unit_test(errors_of_exact_rows_are_numbers),
 		cmocka_unit_test(what_is_not_determined_is_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

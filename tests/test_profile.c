@@ -2,6 +2,7 @@
  * sentence. */
 #include "calibrate/profile_fit.h"
 #include "testing.h"
+#include <math.h>
 #include <string.h>
 
 /* A device whose GEMM takes 4 us + max(bytes / 3 TB/s, flops / 700 TF/s), and whose decode
@@ -73,7 +74,7 @@ static struct profile *sample(void)
 	snprintf(p->date, sizeof(p->date), "2026-01-31");
 	snprintf(p->server, sizeof(p->server), "none");
 	p->rest = (struct rest){
-		.layer_ns = -12.5, .layer_tok_ns = 1.0 / 7, .points = 9, .sum_median = -0.01};
+		.layer_ns = 12.5, .layer_tok_ns = 1.0 / 7, .points = 9, .sum_median = -0.01};
 	return p;
 }
 
@@ -141,7 +142,7 @@ static void test_saved_and_read_again(void **state)
 	same_bits(q->steps[0].prefill_ns[2], 1e-7 / 3);
 	same_bits(q->steps[0].mixed_share, 0.1);
 	same_bits(q->rest.layer_tok_ns, 1.0 / 7);
-	same_bits(q->rest.layer_ns, -12.5);
+	same_bits(q->rest.layer_ns, 12.5);
 	assert_string_equal(q->fit[0].hash, p->fit[0].hash);
 	assert_i64(q->fit[0].points, 350);
 	assert_fine(profile_save(q, again, &e), e);
@@ -271,6 +272,33 @@ static void test_least_profile(void **state)
 	profile_free(p);
 }
 
+/* What no reader would take is not put in the place of a file. */
+static void test_unreadable_is_not_saved(void **state)
+{
+	struct profile *p = sample();
+	const char *path = testing_file("kept.json", "kept");
+	struct err e;
+
+	(void)state;
+	p->fit[0].held_out.max = HUGE_VAL;
+	assert_refused(profile_save(p, path, &e), e, "no profile is written, as it could not be ");
+	p->fit[0].held_out.max = 1;
+	p->rest.layer_error = NAN;
+	assert_refused(profile_save(p, path, &e), e, "rest: layer_ns[1] must be a number");
+	p->rest.layer_error = 1;
+	p->steps[0].mixed_share = 101;
+	assert_refused(profile_save(p, path, &e), e, "mixed_share");
+	p->steps[0].mixed_share = 1;
+	assert_i64(testing_count_files(path), 1);
+	snprintf(p->source, sizeof(p->source), "of \xc3");
+	assert_fine(profile_save(p, path, &e), e);
+	profile_free(p);
+	p = profile_load(path, &e);
+	assert_non_null(p);
+	assert_string_equal(p->source, "of ?");
+	profile_free(p);
+}
+
 static void test_bad_files(void **state)
 {
 	static const char *const bad[][2] = {
@@ -292,6 +320,15 @@ static void test_bad_files(void **state)
 		{PROFILE("\"omnibus_profile\": 1, " DEVICE ", \"scope\": \"all\", " REST,
 			 FIT("gemm", "max", MAX_COEFS, "")),
 		 "unknown scope 'all'"},
+		{PROFILE("\"omnibus_profile\": 1, " DEVICE ", \"scope\": \"sequence\", "
+			 "\"rest\": {\"layer_ns\": [-1e6, 0], \"layer_tok_ns\": [0, 0], "
+			 "\"points\": 0, \"sum_median\": 0, \"sum_p90\": 0, \"held_out\": " HELD
+			 "}",
+			 FIT("gemm", "max", MAX_COEFS, "")),
+		 "rest: layer_ns[0] is -1e+06: it must not be below 0"},
+		{"{" FACTS ", \"fits\": [], \"steps\": [{\"model\": \"m\", \"tp\": 1, "
+		 "\"prefill_ns\": [1, 0, 0], \"small_ns\": [0, 0, 0], \"large_ns\": [1, 0, 0]}]}",
+		 "steps[0]: small_ns is 0 in all three: one of them must be above 0"},
 		{PROFILE(FACTS, ""), "fits and steps are both empty"},
 		{PROFILE(FACTS, "7"), "fits[0]: it must be an object"},
 		{PROFILE(FACTS, FIT("gem", "max", MAX_COEFS, "")), "fits[0]: unknown op 'gem'"},
@@ -428,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_own_shape_wins),
 		cmocka_unit_test(test_one_width),
 		cmocka_unit_test(test_least_profile),
+		cmocka_unit_test(test_unreadable_is_not_saved),
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_device_with_profile),
