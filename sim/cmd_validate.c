@@ -5,6 +5,51 @@
 
 enum { OWN_ROWS = 7 };
 
+/* What a row of --served does not say itself. */
+static bool is_of_served(const char *option)
+{
+	static const char *const all[] = {"served", "tolerance", "seed", "output"};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i], option))
+			return true;
+	return false;
+}
+
+/* Any other option would change nothing, and who gives it thinks that it does. */
+static int check_served(const struct option_row *rows, const bool *given, const char *argument,
+			struct err *e)
+{
+	for (size_t i = 0; rows[i].name; i++)
+		if (given[i] && !is_of_served(rows[i].name))
+			return err_set(e,
+				       "--%s is not for --served, which takes policy, model, "
+				       "device and all other settings from its rows: -o, --seed "
+				       "and --tolerance are",
+				       rows[i].name);
+	return argument ? err_set(e, "--served FILE takes no argument beside it: '%.100s' is one",
+				  argument)
+			: 0;
+}
+
+/* As options_parse(), and which rows were given, those too that have no place for it. */
+static int parse_seen(const struct option_usage *u, struct option_row *rows, bool *given, int argc,
+		      char **argv, struct err *e)
+{
+	bool *own[RUN_OPTION_ROWS + OWN_ROWS];
+
+	for (size_t i = 0; rows[i].name; i++) {
+		own[i] = rows[i].given;
+		rows[i].given = &given[i];
+	}
+	int first = options_parse(u, argc, argv, e);
+
+	for (size_t i = 0; rows[i].name; i++)
+		if (own[i])
+			*own[i] = given[i];
+	return first;
+}
+
 int validate_parse(struct validate_options *o, int argc, char **argv, struct err *e)
 {
 	struct option_row rows[RUN_OPTION_ROWS + OWN_ROWS] = {
@@ -72,7 +117,8 @@ int validate_parse(struct validate_options *o, int argc, char **argv, struct err
 		0};
 	rows[OWN_ROWS + n + 1] =
 		(struct option_row){NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0};
-	int first = options_parse(&usage, argc, argv, e);
+	bool given[RUN_OPTION_ROWS + OWN_ROWS] = {false};
+	int first = parse_seen(&usage, rows, given, argc, argv, e);
 
 	if (first <= 0)
 		return first;
@@ -81,6 +127,8 @@ int validate_parse(struct validate_options *o, int argc, char **argv, struct err
 		return err_set(e, "what is a forecast held against? --real FILE names the log of a "
 				  "real server, --served FILE means of many, --backend cpu this "
 				  "machine; give one of them");
+	if (o->served && check_served(rows, given, o->argument, e) < 0)
+		return -1;
 	return tolerance_parse(&o->tolerance, o->tolerance_text, e) < 0 ? -1 : 1;
 }
 
@@ -90,9 +138,6 @@ static int settle_served(struct validate_options *o, struct err *e)
 	struct run_options *r = &o->run;
 	int format = format_parse(r->format_text);
 
-	if (r->policies.n > 0 || r->hardware.model_name || r->hardware.device_name)
-		return err_set(e, "--served takes policy, model and device from its rows: leave "
-				  "out -p, -m and -d");
 	if (format < 0)
 		return err_set(e, "-o '%s' is not md, csv or jsonl", r->format_text);
 	r->format = (enum format)format;

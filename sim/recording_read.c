@@ -1,5 +1,6 @@
 #include "sim/recording_read.h"
 #include "sim/recording_format.h"
+#include "sim/run.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -88,6 +89,11 @@ int reader_facts(struct reader *r, struct recording_facts *facts, struct err *e)
 		if (read_fact(r, facts, e) < 0)
 			return -1;
 	}
+	if (!facts->executor[0] || !facts->clock[0])
+		return reader_refuse(r,
+				     !facts->executor[0] ? "no line before it says '# executor: '"
+							 : "no line before it says '# clock: '",
+				     e);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (!strcmp(facts->times, times[i]))
 			return 0;
@@ -196,6 +202,8 @@ int reader_row(struct reader *r, struct priors *priors, int64_t step, struct rec
 	       struct err *e)
 {
 	if (take_row(r->line, priors, row) && row->step == step)
-		return 0;
+		return row->ns < (double)TIME_MAX_NS
+			       ? 0
+			       : reader_refuse(r, "its ns must be below 4e18, 126 years", e);
 	return reader_refuse(r, "it is not the step that comes next in a recording", e);
 }

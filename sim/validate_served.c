@@ -51,6 +51,18 @@ static void find_server(struct served_row *r, const char *backend, const char *s
 			r->of = &servers[i];
 }
 
+/* Bits of the weights are taken from it. */
+static void check_precision(struct table *t, const char *precision)
+{
+	static const char *const known[] = {"bf16", "fp16", "fp8", "fp4"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i], precision))
+			return;
+	table_fail(t, "precision", "'%.40s' is not known: expected bf16, fp16, fp8 or fp4",
+		   precision);
+}
+
 static struct served_row read_row(struct table *t, int64_t line)
 {
 	struct served_row r = {.line = line,
@@ -64,6 +76,7 @@ static struct served_row read_row(struct table *t, int64_t line)
 	r.ttft_predicted_s = r.ttft_error = r.tpot_predicted_s = r.tpot_error = NAN;
 	copy(r.model, sizeof(r.model), table_text(t, "model"));
 	copy(r.precision, sizeof(r.precision), table_text(t, "precision"));
+	check_precision(t, r.precision);
 	copy(r.quantised, sizeof(r.quantised), table_text(t, "gemm_quant_mode"));
 	find_server(&r, table_text(t, "backend"), table_text(t, "system"));
 	return r;

@@ -135,7 +135,8 @@ static void test_bad_csv(void **state)
 	assert_bad(HEADER, COLUMNS, "log: no request that succeeded");
 	assert_bad(HEADER "0,5,0,1,2\n", COLUMNS, "no request that succeeded: 1 failed");
 	assert_bad(HEADER "0,5,2,1\n", COLUMNS, "log:2: the row has 4 columns and the header 5");
-	assert_bad(HEADER "0,5,2,1,x\n", COLUMNS, "log:2: column 5 (l): 'x' is not a number");
+	assert_bad(HEADER "0,5,2,1,x\n", COLUMNS,
+		   "log:2: column 5 (l): 'x' is not a number: expected a time in seconds");
 	assert_bad(HEADER "0,5.5,2,1,2\n", COLUMNS, "log:2: column 2 (p): '5.5' is not whole");
 	assert_bad(HEADER "0,5,2,1,\n", COLUMNS, "log:2: column 5 (l): is empty");
 	assert_bad(HEADER "0,5,2,1,0.5\n", COLUMNS,

@@ -288,6 +288,7 @@ static void test_broken_lines(void **state)
 	edited_refused("3,0,107.5", "7,0,107.5", "line 21: it is not the step that comes next");
 	edited_refused("3,0,107.5", "3,0,-1", "line 21: ");
 	edited_refused("3,0,107.5", "3,0,inf", "line 21: ");
+	edited_refused("3,0,107.5", "3,0,1e300", "line 21: its ns must be below 4e18");
 	edited_refused("3,0,107.5", "3,-1,107.5", "line 21: ");
 	edited_refused("107.5,0,", "107.5,2,", "line 21: ");
 	edited_refused("4+3,", "4+3", "line 20: ");
@@ -320,6 +321,8 @@ static void test_broken_facts(void **state)
 	load_refused("# omnibus recording 1", "# omnibus recording 2", "is no recording");
 	load_refused("# clock: sim", "clock sim", "line 11: expected '# name: value'");
 	load_refused("# clock: sim", "# klock: sim", "line 11: no recording of this version");
+	load_refused("# executor: fixed\n", "", "no line before it says '# executor: '");
+	load_refused("# clock: sim\n", "", "line 17: no line before it says '# clock: '");
 	load_refused("1000", "many", "line 12: it is not a whole number");
 	load_refused("# times: fixed", "# times: guessed",
 		     "times are fixed, predicted or measured");

@@ -140,7 +140,17 @@ static void test_refused(void **state)
 		int code;
 		const char *says;
 	} cases[] = {
-		{VLLM "512,64,4,1,1,1\n", "-p paged", 2, "leave out -p, -m and -d"},
+		{VLLM "512,64,4,1,1,1\n", "-p paged", 2, "--policy is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "-d h200", 2, "--device is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "--tp 2", 2, "--tp is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "--weight-bits 8", 2, "--weight-bits is not for"},
+		{VLLM "512,64,4,1,1,1\n", "-x fixed:1", 2, "--executor is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "--rate 1", 2, "--rate is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "--rounds 1", 2, "--rounds is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "--record x", 2, "--record is not for --served"},
+		{VLLM "512,64,4,1,1,1\n", "trace.csv", 2, "takes no argument beside it"},
+		{"vllm,meta-llama/Llama-3.1-8B,h200_sxm,int7,bf16,512,64,4,1,1,1\n", "", 1,
+		 "served.csv:2: precision 'int7' is not known: expected bf16, "},
 		{VLLM "512,64,4,1,1,1\n", "--real x", 2, "give one of them"},
 		{VLLM "512,64,4,1,1,1\n", "-o xml", 2, "-o 'xml'"},
 		{VLLM "512,64,0,1,1,1\n", "", 1, "served.csv:2"},

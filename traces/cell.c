@@ -185,10 +185,10 @@ static int arrival_clock(const struct cell *c, int64_t *ns, struct err *e)
 int cell_arrival(const struct cell *c, enum clock *clock, int64_t *ns, struct err *e)
 {
 	static const char *const expected[] = {
-		[CLOCK_S] = "an arrival in seconds, 0 to 200 years",
-		[CLOCK_MS] = "an arrival in milliseconds, 0 to 200 years",
-		[CLOCK_US] = "an arrival in microseconds, 0 to 200 years",
-		[CLOCK_NS] = "an arrival in nanoseconds, 0 to 200 years",
+		[CLOCK_S] = "a time in seconds, 0 to 200 years",
+		[CLOCK_MS] = "a time in milliseconds, 0 to 200 years",
+		[CLOCK_US] = "a time in microseconds, 0 to 200 years",
+		[CLOCK_NS] = "a time in nanoseconds, 0 to 200 years",
 	};
 	bool exact;
 	if (*clock == CLOCK_UNKNOWN)
