@@ -189,10 +189,13 @@ static void test_few_pieces(void **state)
 	measured_init(&of);
 	struct executor *x = predict_llama(&of);
 	for (int64_t b = 1; b < 400; b += 13) {
-		struct decode_cost c = {.ctx_max = b};
+		struct decode_cost c = {.ctx_max = b - 1};
 		int pieces = 0;
-		for (int64_t ctx = b; c.ctx_max != INT64_MAX; ctx = c.ctx_max + 1, pieces++)
-			x->ops->decode(x, &(struct decode_batch){.seq = b, .ctx = ctx}, &c);
+		for (; c.ctx_max != INT64_MAX; pieces++) {
+			const struct decode_batch at = {.seq = b, .ctx = c.ctx_max + 1};
+
+			x->ops->decode(x, &at, &c);
+		}
 		assert_i64(pieces, 3);
 	}
 	executor_free(x);
