@@ -36,7 +36,7 @@ static int check_served(const struct option_row *rows, const bool *given, const 
 static int parse_seen(const struct option_usage *u, struct option_row *rows, bool *given, int argc,
 		      char **argv, struct err *e)
 {
-	bool *own[RUN_OPTION_ROWS + OWN_ROWS];
+	bool *own[RUN_OPTION_ROWS + OWN_ROWS] = {NULL};
 
 	for (size_t i = 0; rows[i].name; i++) {
 		own[i] = rows[i].given;
