@@ -23,6 +23,8 @@
  *   sampling: 2.2 us a kernel and bytes over bandwidth), allreduce, decode and prefill (attention),
  *   experts, mla, sends.
  * - extrapolated-PART: this part has a shape beyond all that was measured, at any size of a step.
+ * - fused-quant: of GEMMs in few bits the quantisation of activations, measured with them, was left
+ *   out.
  * - mixed-sum: prefill and decode in one step were not measured: it takes their sum.
  *
  * A run whose steps are larger than what was measured adds `extrapolated` (executor.h).
@@ -43,6 +45,11 @@ struct cost_want {
 	 * 8, and graph itself. Attention is that of the real sequences.
 	 */
 	int64_t graph;
+	/*
+	 * Weights of 8 or 4 bits: activations are quantised within the kernel before (static
+	 * scales), so that the pass over them which was timed with a GEMM is left out.
+	 */
+	bool fused_quant;
 };
 
 /*

@@ -52,6 +52,12 @@ static struct point gemm_point(const struct cost_build *b, const struct matrix *
 	return (struct point){.op = OP_GEMM, .bits = bits, .n = w->n, .k = w->k};
 }
 
+/* The share of a GEMM's time that the kernel before does. */
+static double left_out(const struct cost_build *b, const struct point *at)
+{
+	return b->w->fused_quant && at->bits < 16 ? profile_quantise_share(b->p, at) : 0;
+}
+
 static double matrix_ns(const struct cost_build *b, const struct matrix *w, double rows)
 {
 	struct point at = gemm_point(b, w);
@@ -60,7 +66,7 @@ static double matrix_ns(const struct cost_build *b, const struct matrix *w, doub
 		return gemm_ns(&g, rows, 1);
 	}
 	at.m = (int64_t)rows;
-	return (double)w->count * profile_ns(b->p, &at, NULL);
+	return (double)w->count * profile_ns(b->p, &at, NULL) * (1 - left_out(b, &at));
 }
 
 /* Elementwise kernels: what goes by tokens and is no GEMM */
@@ -232,7 +238,7 @@ static void limit_head(struct cost_build *b, struct part *rows)
 
 void cost_measured(struct cost_build *b)
 {
-	const struct point linear = gemm_point(b, &b->linear[0]);
+	struct point linear = gemm_point(b, &b->linear[0]);
 	struct part rows = {.max = INFINITY};
 	b->measured = profile_has(b->p, OP_GEMM, 16) || profile_has(b->p, OP_GEMM, linear.bits);
 	if (b->measured) {
@@ -242,6 +248,9 @@ void cost_measured(struct cost_build *b)
 	limit_linear(b, &rows);
 	limit_head(b, &rows);
 	note_part(b, &rows, "rows");
+	linear.m = 1;
+	if (left_out(b, &linear) > 0)
+		cost_note(b->c, "fused-quant");
 	if (b->c->n_experts)
 		cost_note(b->c, "roofline-experts");
 	if (b->w->pp > 1)

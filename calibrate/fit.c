@@ -23,12 +23,17 @@ const char *fit_subject(const struct point *at, char subject[64])
 	return subject;
 }
 
+static void values(const struct fit *f, double coef[FIT_COEFS])
+{
+	for (int i = 0; i < f->n_coefs; i++)
+		coef[i] = f->coef[i].value;
+}
+
 static double base_ns(const struct fit *f, const struct point *at)
 {
 	double coef[FIT_COEFS];
 
-	for (int i = 0; i < f->n_coefs; i++)
-		coef[i] = f->coef[i].value;
+	values(f, coef);
 	return f->form->base_ns(coef, at);
 }
 
@@ -38,6 +43,26 @@ double fit_ns(const struct fit *f, const struct point *at)
 		return fit_curve_ns(f, at);
 	double ns = base_ns(f, at);
 	return f->grid.n_axes ? ns * exp(grid_at(&f->grid, at)) : ns;
+}
+
+double fit_t0_ns(const struct fit *f)
+{
+	for (int i = 0; i < f->n_coefs; i++)
+		if (strcmp(f->coef[i].name, "t0_ns") == 0)
+			return f->coef[i].value;
+	return INFINITY;
+}
+
+double fit_pass_share(const struct fit *f, const struct point *at, double t0_ns)
+{
+	double coef[FIT_COEFS];
+
+	if (!f->form->pass_ns)
+		return 0;
+	values(f, coef);
+	double own_t0_ns = fmax(0, fit_t0_ns(f) - t0_ns);
+
+	return (own_t0_ns + f->form->pass_ns(coef, at)) / f->form->base_ns(coef, at);
 }
 
 bool fit_inside(const struct fit *f, const struct point *at)

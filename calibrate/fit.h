@@ -97,6 +97,14 @@ void fit_release(struct fit *f);
 
 /* ns at these sizes; > 0, finite. */
 double fit_ns(const struct fit *f, const struct point *at);
+/*
+ * The share of fit_ns() that is a pass over the activations before a GEMM (fp8: they are
+ * quantised): the term that the formula has for it, and its constant beyond t0_ns, that of a GEMM
+ * without such a pass. 0: the formula has no such term.
+ */
+double fit_pass_share(const struct fit *f, const struct point *at, double t0_ns);
+/* The constant of its formula; INFINITY: it has none. */
+double fit_t0_ns(const struct fit *f);
 /* Whether all sizes lie within the range of the points (a twentieth beyond is within). */
 bool fit_inside(const struct fit *f, const struct point *at);
 

@@ -24,6 +24,8 @@ struct form {
 	/* ns without correction; coef[] as in coefs. NULL: a curve, straight between the knots of
 	 * the one axis, for points that differ in that alone. */
 	double (*base_ns)(const double *coef, const struct point *at);
+	/* What of that is a pass over the activations alone, before the rest; NULL: nothing is. */
+	double (*pass_ns)(const double *coef, const struct point *at);
 	/* Where to start looking. */
 	void (*guess)(double *coef, const struct points *p);
 	/* Axes of the correction, names of sizes, the longest first; NULL at the end; none: no

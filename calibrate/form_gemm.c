@@ -25,9 +25,14 @@ static double elements(const struct point *at)
 	return (double)at->m * (double)at->k;
 }
 
+static double pass_ns(const double *c, const struct point *at)
+{
+	return elements(at) / c[QUANT];
+}
+
 static double quantised_ns(const double *c, const struct point *at)
 {
-	return pnorm_ns(c, at) + elements(at) / c[QUANT];
+	return pnorm_ns(c, at) + pass_ns(c, at);
 }
 
 static void guess(double *c, const struct points *p)
@@ -84,6 +89,7 @@ static const struct form quantised = {
 		"m k / quantised_per_ns",
 	.coefs = {"t0_ns", "bytes_per_ns", "flops_per_ns", "p", "quantised_per_ns"},
 	.base_ns = quantised_ns,
+	.pass_ns = pass_ns,
 	.guess = guess_quantised,
 	SIZES,
 };

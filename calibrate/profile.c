@@ -1,6 +1,7 @@
 #include "calibrate/profile.h"
 #include "calibrate/profile_fit.h"
 #include "calibrate/profile_json.h"
+#include <math.h>
 #include <string.h>
 
 /* Sizes that a fit's shape names and that are the same at these: -1 where one differs. */
@@ -47,6 +48,16 @@ double profile_ns(const struct profile *p, const struct point *at, enum profile_
 			 : fit_inside(best, at) ? PROFILE_INSIDE
 						: PROFILE_OUTSIDE;
 	return best ? fit_ns(best, at) : 0;
+}
+
+double profile_quantise_share(const struct profile *p, const struct point *at)
+{
+	struct point plain = *at;
+
+	plain.bits = 16;
+	const struct fit *quantised = profile_find(p, at), *other = profile_find(p, &plain);
+
+	return quantised ? fit_pass_share(quantised, at, other ? fit_t0_ns(other) : INFINITY) : 0;
 }
 
 bool profile_has(const struct profile *p, enum op op, int bits)

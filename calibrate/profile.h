@@ -79,6 +79,12 @@ enum profile_where {
 
 /* ns of one operation at these sizes; at->ns is not read. `where` may be NULL. */
 double profile_ns(const struct profile *p, const struct point *at, enum profile_where *where);
+/*
+ * The share of profile_ns() of a GEMM that quantises its activations first: what its own formula
+ * says of that pass, with the constant that it has beyond the one of a GEMM in 16 bits. 0: no such
+ * pass is told apart.
+ */
+double profile_quantise_share(const struct profile *p, const struct point *at);
 bool profile_has(const struct profile *p, enum op op, int bits);
 /* NULL: none of this model and tp. */
 const struct whole_steps *profile_steps(const struct profile *p, const char *model, int64_t tp);

@@ -56,6 +56,14 @@ const struct param common_params[] = {
 	 .min = 0,
 	 .max = 1,
 	 .help = "1: that work goes on while the step before runs, with what was known then"},
+	{.name = "fused_quant",
+	 .kind = PARAM_INT,
+	 .offset = offsetof(struct common_params, fused_quant),
+	 .init = "0",
+	 .min = 0,
+	 .max = 1,
+	 .help = "1: with --weight-bits 8 or 4 the kernel before a GEMM quantises its activations, "
+		 "not a pass of their own as where it was timed; executor predict alone"},
 	{.name = NULL},
 };
 

@@ -14,6 +14,7 @@ struct common_params {
 	int64_t graph;		     /* the largest batch captured in a graph; 0: none is */
 	double host_us, host_seq_us; /* the scheduler's own time a step; 0: the device's figures */
 	int64_t async;		     /* whether that goes on beside the step (host.h) */
+	int64_t fused_quant;	     /* cost.h */
 };
 extern const struct param common_params[];
 

@@ -70,19 +70,20 @@ int validate_parse(struct validate_options *o, int argc, char **argv, struct err
 		{"rounds", 0, OPTION_INT, &o->rounds, "N",
 		 "with --backend: medians over so many [3]", 1, 1000, 0},
 		{"load", 0, OPTION_REAL, &o->load, "X",
-		 "with --backend: offered share of what the machine is predicted to do [0.6]", 0.01,
-		 100, 0},
+		 "with --backend: offered share of what the first policy completes a second where "
+		 "all requests are there at once [0.6]",
+		 0.01, 100, 0},
 	};
 	static const char about[] =
 		"Holds forecasts against what was measured: the requests of a real server's log, "
 		"each run again and\ncompared; means of many servers; or real layers on this "
 		"machine. Prints errors, the worst cases, and\nwhether they are within "
 		"--tolerance; beyond it the exit code is 3.\n\n--backend runs each policy under "
-		"the simulated clock, twice (the noise floor is how far the two are\napart), and "
-		"in real time (columns that say so), and forecasts it by a calibration in each "
-		"round, "
-		"or by\n--profile. The limit is the tolerance, or the noise floor where that is "
-		"larger; without --tolerance it\nis 5 % of means and medians.\n\nA log is what "
+		"the simulated clock, before and after the kernels are timed (the noise\nfloor is "
+		"how far the two runs are apart, the error is of their mean), and in real time "
+		"(columns that say\nso). The forecast is by each round's calibration, or by "
+		"--profile. The limit is the tolerance, or the noise\nfloor where that is larger; "
+		"without --tolerance it is 5 % of means and medians.\n\nA log is what "
 		"vllm bench serve "
 		"--save-result --save-detailed wrote, the requests of vLLM's engine, or\nany CSV "
 		"with --columns arrival=C,prompt=C,output=C,last=C[,first=C][,scheduled=C]"

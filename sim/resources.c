@@ -1,5 +1,4 @@
 #include "sim/resources.h"
-#include "calibrate/cost.h"
 #include "sim/backend_executor.h"
 #include <string.h>
 
@@ -27,6 +26,15 @@ struct host_want resources_host(const struct run_options *o, const struct common
 		.host_seq_us = p->host_seq_us > 0 ? p->host_seq_us : device_seq_us,
 		.async = p->async > 0,
 	};
+}
+
+struct cost_want resources_cost(const struct choice *choice, const struct memory_want *want)
+{
+	return (struct cost_want){.tp = want->tp,
+				  .pp = want->pp,
+				  .kv_bits = want->kv_bits,
+				  .graph = choice->common.graph,
+				  .fused_quant = choice->common.fused_quant > 0};
 }
 
 /* Executors */
@@ -94,12 +102,9 @@ static struct executor *forecast_new(const struct making *m, const struct memory
 	if (m->o->executor == EXECUTOR_FIXED)
 		return executor_fixed_new(m->o->executor_params, m->res->executor_params,
 					  sizeof(m->res->executor_params), e);
-	return cost_predict_new(&m->o->model, &m->o->device,
-				&(struct cost_want){.tp = want->tp,
-						    .pp = want->pp,
-						    .kv_bits = want->kv_bits,
-						    .graph = m->choice->common.graph},
-				e);
+	const struct cost_want cost = resources_cost(m->choice, want);
+
+	return cost_predict_new(&m->o->model, &m->o->device, &cost, e);
 }
 
 /* Real ones are one at a time: prefill and decode instances share them where they can. */
@@ -116,13 +121,12 @@ static int make_executor(const struct making *m, int which, const struct memory_
 			 int64_t kv_blocks, struct err *e)
 {
 	const struct host_want host = resources_host(m->o, &m->choice->common);
+	const struct cost_want cost = resources_cost(m->choice, want);
 	bool measures = executor_kinds[m->o->executor].measures;
 	struct executor *x;
 
 	if (m->dry && m->o->executor == EXECUTOR_PREDICT)
-		return cost_predict_check(
-			&m->o->model, &m->o->device,
-			&(struct cost_want){.tp = want->tp, .kv_bits = want->kv_bits}, e);
+		return cost_predict_check(&m->o->model, &m->o->device, &cost, e);
 	if (m->dry && measures)
 		return backend_find(executor_kinds[m->o->executor].name, e) ? 0 : -1;
 	if (shares_first(m, which, want)) {

@@ -4,6 +4,7 @@
 #ifndef SIM_RESOURCES_H
 #define SIM_RESOURCES_H
 
+#include "calibrate/cost.h"
 #include "sim/host.h"
 #include "sim/recording.h"
 #include "sim/run_options.h"
@@ -29,6 +30,9 @@ void resources_release(struct resources *res);
 
 /* Whether a choice has the hardware that it needs; nothing is opened for it. -1: a sentence. */
 int resources_check(const struct run_options *o, const struct choice *choice, struct err *e);
+
+/* How steps of such instances are forecast. */
+struct cost_want resources_cost(const struct choice *choice, const struct memory_want *want);
 
 /* The scheduler's own time: what the choice says, else the device; 0 where it is real. */
 struct host_want resources_host(const struct run_options *o, const struct common_params *p);

@@ -1,9 +1,12 @@
 /*
  * validate_ladder.c: `omnibus validate --backend`: the same requests run by real layers and
- * forecast, in rounds: calibrated, measured, predicted, measured again, measured in real time.
+ * forecast, in rounds: measured, calibrated, measured again, and in real time.
+ *
+ * Machines drift. The kernels are timed between the two runs, so that what these differ by has the
+ * drift in it that stands between a calibration and a run.
  */
-#include "calibrate/cost.h"
 #include "sim/calibrate_options.h"
+#include "sim/resources.h"
 #include "sim/validate_ladder_run.h"
 #include "traces/trace.h"
 #include <math.h>
@@ -14,7 +17,7 @@ enum { POOL_TOK = 65536 };
 
 struct ladder {
 	const struct ladder_want *w;
-	char folder[64], profile[96], recording[96];
+	char folder[64], profile[96];
 	const char *device;  /* what predicts: the user's profile, or the round's own */
 	double rate;	     /* NaN: as the trace has it */
 	struct climb *climb; /* each policy's */
@@ -23,13 +26,14 @@ struct ladder {
 /* What the rounds of one policy came to. */
 struct climb {
 	struct ladder_round *rounds;
+	char recording[2][96]; /* of a round's steps: of the run before, and of that after */
 	struct error_pairs steps[N_LADDER_STEPS];
 };
 
 /* The options as they were given but for the one policy and for where times come from; released in
  * every case. */
 static int settle(const struct ladder *l, size_t policy, struct validate_options *o,
-		  const char *executor, const char *clock, struct err *e)
+		  const char *executor, const char *clock, const char *recording, struct err *e)
 {
 	bool measures = strcmp(executor, "predict") != 0;
 	struct run_options *r = &o->run;
@@ -42,18 +46,18 @@ static int settle(const struct ladder *l, size_t policy, struct validate_options
 	r->executor_text = executor;
 	r->clock_text = clock;
 	r->hardware.device_name = measures ? NULL : l->device;
-	r->recording = measures && !strcmp(clock, "sim") ? l->recording : NULL;
+	r->recording = recording;
 	if (r->memory.kv_tokens == 0 && r->memory.kv_blocks == 0)
 		r->memory.kv_tokens = POOL_TOK;
 	return run_options_understand(r, o->argument, e);
 }
 
 static int run(const struct ladder *l, size_t policy, const char *executor, const char *clock,
-	       double rate, struct summary *s, struct err *e)
+	       const char *recording, double rate, struct summary *s, struct err *e)
 {
 	struct validate_options o;
 	struct validate_run v = {0};
-	int result = settle(l, policy, &o, executor, clock, e);
+	int result = settle(l, policy, &o, executor, clock, recording, e);
 
 	if (result == 0)
 		result = validate_replay(&v, &o.run, 0, isnan(rate) ? o.run.rates[0] : rate, e);
@@ -68,9 +72,9 @@ static int check_one(const struct ladder *l, size_t policy, const char *executor
 		     struct err *e)
 {
 	struct validate_options o;
-	int code = settle(l, policy, &o, executor, clock, e) == 0 ? 0
-		   : o.run.input_failed				  ? EXIT_FAILED
-								  : EXIT_USAGE;
+	int code = settle(l, policy, &o, executor, clock, NULL, e) == 0 ? 0
+		   : o.run.input_failed					? EXIT_FAILED
+									: EXIT_USAGE;
 	struct trace *t = code == 0 ? trace_open(&o.run.spec, e) : NULL;
 
 	if (code == 0 && !t)
@@ -111,41 +115,38 @@ static int calibrate(struct ladder *l, struct err *e)
 	return code == 0 ? 0 : -1;
 }
 
-/* A share of what the machine is forecast to do, under the first policy, with all requests there at
- * once. */
+/* A share of what the machine does under the first policy with all requests there at once. */
 static int find_rate(struct ladder *l, struct err *e)
 {
 	struct summary s;
 
 	if (!isnan(l->rate) || l->w->load <= 0)
 		return 0;
-	if (run(l, 0, "predict", "sim", INFINITY, &s, e) < 0)
+	if (run(l, 0, l->w->backend, "sim", NULL, INFINITY, &s, e) < 0)
 		return -1;
 	if (!(s.throughput_rps > 0))
 		return err_set(e, "%s completes no request: no rate is a share of that", s.policy);
 	l->rate = l->w->load * s.throughput_rps;
 	fprintf(stderr,
-		"omnibus validate: %.4g requests a second, %.3g of the %.4g that %s is predicted "
-		"to complete where all are there at once\n",
+		"omnibus validate: %.4g requests a second, %.3g of the %.4g that %s completed "
+		"(measured) where all were there at once\n",
 		l->rate, l->w->load, s.throughput_rps, s.policy);
 	return 0;
 }
 
-/* The steps of the run just measured, each against its forecast. */
-static int compare_steps(struct ladder *l, size_t policy, struct err *e)
+/* The steps of a recording, each against its forecast. */
+static int compare_steps(struct ladder *l, size_t policy, const char *recording, struct err *e)
 {
 	struct validate_options o;
-	int result = settle(l, policy, &o, "predict", "sim", e);
+	struct executor *x = NULL;
+	int result = settle(l, policy, &o, "predict", "sim", NULL, e);
 
-	struct executor *x =
-		result < 0 ? NULL
-			   : cost_predict_new(&o.run.model, &o.run.device,
-					      &(struct cost_want){.tp = o.run.memory.tp,
-								  .pp = o.run.memory.pp,
-								  .kv_bits = o.run.memory.kv_bits},
-					      e);
+	if (result == 0) {
+		const struct cost_want cost = resources_cost(&o.run.choices[0], &o.run.memory);
 
-	result = x ? ladder_compare_steps(l->climb[policy].steps, l->recording, x,
+		x = cost_predict_new(&o.run.model, &o.run.device, &cost, e);
+	}
+	result = x ? ladder_compare_steps(l->climb[policy].steps, recording, x,
 					  o.run.model.window_tok, e)
 		   : -1;
 	if (x)
@@ -154,44 +155,84 @@ static int compare_steps(struct ladder *l, size_t policy, struct err *e)
 	return result;
 }
 
-static int one_policy(struct ladder *l, size_t policy, struct ladder_round *r, struct err *e)
+static void say_where(const struct ladder *l, size_t round, size_t policy, const char *which)
 {
+	fprintf(stderr, "omnibus validate: round %zu of %lld, policy %zu of %zu%s\n", round + 1,
+		(long long)l->w->rounds, policy + 1, l->w->n_policies, which);
+}
+
+static int run_before(struct ladder *l, size_t round, size_t policy, struct err *e)
+{
+	struct climb *c = &l->climb[policy];
+
+	say_where(l, round, policy, "");
+	return run(l, policy, l->w->backend, "sim", c->recording[0], l->rate,
+		   &c->rounds[round].measured, e);
+}
+
+static int run_after(struct ladder *l, size_t round, size_t policy, struct err *e)
+{
+	struct climb *c = &l->climb[policy];
+	struct ladder_round *r = &c->rounds[round];
 	const char *backend = l->w->backend;
 
-	if (run(l, policy, backend, "sim", l->rate, &r->measured, e) < 0 ||
-	    compare_steps(l, policy, e) < 0 ||
-	    run(l, policy, "predict", "sim", l->rate, &r->predicted, e) < 0 ||
-	    run(l, policy, backend, "sim", l->rate, &r->again, e) < 0 ||
-	    run(l, policy, backend, "wall", l->rate, &r->wall, e) < 0)
+	say_where(l, round, policy, ", again");
+	if (run(l, policy, backend, "sim", c->recording[1], l->rate, &r->again, e) < 0 ||
+	    run(l, policy, backend, "wall", NULL, l->rate, &r->wall, e) < 0 ||
+	    run(l, policy, "predict", "sim", NULL, l->rate, &r->predicted, e) < 0)
 		return -1;
+	for (int i = 0; i < 2; i++)
+		if (compare_steps(l, policy, c->recording[i], e) < 0)
+			return -1;
 	return 0;
 }
 
-/* One calibration for all policies: they follow it as closely as they can. */
+/* The policy that was run last before the calibration is the first after it. */
 static int one_round(struct ladder *l, size_t round, struct err *e)
 {
-	const struct ladder_want *w = l->w;
+	size_t n = l->w->n_policies;
 
-	if (calibrate(l, e) < 0 || find_rate(l, e) < 0)
-		return -1;
-	for (size_t i = 0; i < w->n_policies; i++) {
-		fprintf(stderr, "omnibus validate: round %zu of %lld, policy %zu of %zu\n",
-			round + 1, (long long)w->rounds, i + 1, w->n_policies);
-		if (one_policy(l, i, &l->climb[i].rounds[round], e) < 0)
+	for (size_t i = 0; i < n; i++)
+		if (run_before(l, round, i, e) < 0)
 			return -1;
-	}
+	if (calibrate(l, e) < 0)
+		return -1;
+	for (size_t i = n; i-- > 0;)
+		if (run_after(l, round, i, e) < 0)
+			return -1;
 	return 0;
+}
+
+static struct climb *climbs_new(const struct ladder *l)
+{
+	struct climb *c = xcalloc(l->w->n_policies, sizeof(*c));
+
+	for (size_t i = 0; i < l->w->n_policies; i++) {
+		c[i].rounds = xcalloc((size_t)l->w->rounds, sizeof(*c[i].rounds));
+		for (int k = 0; k < 2; k++)
+			snprintf(c[i].recording[k], sizeof(c[i].recording[k]), "%s/steps-%zu-%d",
+				 l->folder, i, k);
+	}
+	return c;
+}
+
+static void climb_release(struct climb *c)
+{
+	for (int k = 0; k < 2; k++)
+		unlink(c->recording[k]);
+	for (int k = 0; k < N_LADDER_STEPS; k++)
+		error_release(&c->steps[k]);
+	free(c->rounds);
 }
 
 static int all_rounds(struct ladder *l, struct ladder_result *to, struct err *e)
 {
 	const struct ladder_want *w = l->w;
 	size_t n_rounds = (size_t)w->rounds;
-	int result = 0;
+	int result;
 
-	l->climb = xcalloc(w->n_policies, sizeof(*l->climb));
-	for (size_t i = 0; i < w->n_policies; i++)
-		l->climb[i].rounds = xcalloc(n_rounds, sizeof(*l->climb[i].rounds));
+	l->climb = climbs_new(l);
+	result = find_rate(l, e);
 	for (size_t i = 0; i < n_rounds && result == 0; i++)
 		result = one_round(l, i, e);
 	for (size_t i = 0; i < w->n_policies; i++) {
@@ -199,9 +240,7 @@ static int all_rounds(struct ladder *l, struct ladder_result *to, struct err *e)
 
 		if (result == 0)
 			ladder_result_add(to, c->rounds, n_rounds, c->steps);
-		for (int k = 0; k < N_LADDER_STEPS; k++)
-			error_release(&c->steps[k]);
-		free(c->rounds);
+		climb_release(c);
 	}
 	free(l->climb);
 	return result;
@@ -233,12 +272,10 @@ int ladder_run(const struct ladder_want *w, struct ladder_result *to, struct err
 		return EXIT_FAILED;
 	}
 	snprintf(l.profile, sizeof(l.profile), "%s/profile.json", l.folder);
-	snprintf(l.recording, sizeof(l.recording), "%s/steps", l.folder);
 	l.device = w->profile ? w->profile : l.profile;
 	int code = run_all(&l, to, e);
 
 	unlink(l.profile);
-	unlink(l.recording);
 	rmdir(l.folder);
 	return code;
 }

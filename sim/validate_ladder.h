@@ -1,7 +1,8 @@
 /*
  * validate_ladder.h: a forecast beside real runs of the same requests, rung by rung: two runs
- * against each other (the noise floor), the forecast against one (the cost model's error), and
- * against one in real time (that, and whatever the simulated clock leaves out).
+ * against each other, one before and one after the kernels were timed (the noise floor), the
+ * forecast against these two (the cost model's error), and against one in real time (that, and
+ * whatever the simulated clock leaves out).
  */
 #ifndef SIM_VALIDATE_LADDER_H
 #define SIM_VALIDATE_LADDER_H
@@ -21,7 +22,7 @@ enum ladder_metric {
 	N_LADDER
 };
 
-/* Four runs of one policy, in this order in time. */
+/* Four runs of one policy; the kernels are timed after the first. */
 struct ladder_round {
 	struct summary measured, predicted, again, wall;
 };

@@ -370,7 +370,7 @@ static void test_windows(void **state)
 	(void)state;
 	struct measured of;
 	measured_init(&of);
-	struct executor *x = predict(&of, "gpt-oss-20b", &(struct cost_want){1, 1, 16, 0});
+	struct executor *x = predict(&of, "gpt-oss-20b", &(struct cost_want){1, 1, 16, 0, false});
 	struct step none = {.decode_seq = 10, .decode_ctx = 10 * 20, .window_ctx = 10 * 20};
 	struct step s = {.decode_seq = 10, .decode_ctx = 10 * 3000, .window_ctx = 10 * 128};
 	double all = decode_ns(10, 3000, 0) - decode_ns(10, 20, 0);
@@ -388,7 +388,7 @@ static void test_windows(void **state)
 	/* a window beyond the bend: 9 more steps of 5 tokens reach 10 x 2048 within it */
 	struct model m = load_model("mistral-7b-v0.1");
 	struct err e;
-	x = cost_predict_new(&m, &of.device, &(struct cost_want){1, 1, 16, 0}, &e);
+	x = cost_predict_new(&m, &of.device, &(struct cost_want){1, 1, 16, 0, false}, &e);
 	const struct decode_batch wide = {10, 10 * 4000, 5, 10 * 2048 - 49, 0};
 	x->ops->decode(x, &wide, &c);
 	assert_i64(c.ctx_max, 10 * 4000 + 9 * 10);
@@ -405,21 +405,30 @@ static void test_notes(void **state)
 		struct cost_want want;
 		const char *notes;
 	} cases[] = {
-		{OP_COPY_DEVICE, "llama-3-8b", {2, 1, 16, 0}, "mixed-sum"},
-		{OP_ALLREDUCE, "llama-3-8b", {1, 1, 16, 0}, "mixed-sum"},
-		{OP_ALLREDUCE, "llama-3-8b", {2, 1, 16, 0}, "roofline-allreduce mixed-sum"},
-		{OP_NORM, "llama-3-8b", {1, 1, 16, 0}, "roofline-rows mixed-sum"},
-		{OP_SAMPLE, "llama-3-8b", {1, 1, 16, 0}, "roofline-rows mixed-sum"},
-		{OP_DECODE, "llama-3-8b", {1, 1, 16, 0}, "roofline-decode mixed-sum"},
-		{OP_PREFILL, "llama-3-8b", {1, 1, 16, 0}, "roofline-prefill mixed-sum"},
+		{OP_COPY_DEVICE, "llama-3-8b", {2, 1, 16, 0, false}, "mixed-sum"},
+		{OP_ALLREDUCE, "llama-3-8b", {1, 1, 16, 0, false}, "mixed-sum"},
+		{OP_ALLREDUCE, "llama-3-8b", {2, 1, 16, 0, false}, "roofline-allreduce mixed-sum"},
+		{OP_NORM, "llama-3-8b", {1, 1, 16, 0, false}, "roofline-rows mixed-sum"},
+		{OP_SAMPLE, "llama-3-8b", {1, 1, 16, 0, false}, "roofline-rows mixed-sum"},
+		{OP_DECODE, "llama-3-8b", {1, 1, 16, 0, false}, "roofline-decode mixed-sum"},
+		{OP_PREFILL, "llama-3-8b", {1, 1, 16, 0, false}, "roofline-prefill mixed-sum"},
 		{OP_COPY_DEVICE,
 		 "llama-3-8b",
-		 {1, 1, 8, 0},
+		 {1, 1, 8, 0, false},
 		 "roofline-decode roofline-prefill mixed-sum"},
-		{OP_COPY_DEVICE, "llama-3-8b", {1, 4, 16, 0}, "roofline-sends mixed-sum"},
-		{OP_GEMM, "llama-3-8b", {1, 1, 16, 0}, "roofline-gemm roofline-head mixed-sum"},
-		{OP_COPY_DEVICE, "mixtral-8x7b", {1, 1, 16, 0}, "roofline-experts mixed-sum"},
-		{OP_COPY_DEVICE, "deepseek-v3", {8, 1, 16, 0}, "roofline-experts roofline-mla"},
+		{OP_COPY_DEVICE, "llama-3-8b", {1, 4, 16, 0, false}, "roofline-sends mixed-sum"},
+		{OP_GEMM,
+		 "llama-3-8b",
+		 {1, 1, 16, 0, false},
+		 "roofline-gemm roofline-head mixed-sum"},
+		{OP_COPY_DEVICE,
+		 "mixtral-8x7b",
+		 {1, 1, 16, 0, false},
+		 "roofline-experts mixed-sum"},
+		{OP_COPY_DEVICE,
+		 "deepseek-v3",
+		 {8, 1, 16, 0, false},
+		 "roofline-experts roofline-mla"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct measured of;
@@ -605,6 +614,66 @@ static void test_weight_bits(void **state)
 }
 
 /* What whole steps took beyond the sum of their parts, a layer and a token of it. */
+static void take_form(struct fit *f, const char *name, const double *values)
+{
+	f->form = form_find(f->op, name);
+	for (f->n_coefs = 0; f->form->coefs[f->n_coefs]; f->n_coefs++)
+		f->coef[f->n_coefs] = (struct coef){.name = f->form->coefs[f->n_coefs],
+						    .value = values[f->n_coefs]};
+}
+
+static struct fit *gemm_of(struct measured *of, int bits)
+{
+	for (size_t i = 0; i < of->profile.n_fits; i++)
+		if (of->fit[i].op == OP_GEMM && of->fit[i].bits == bits)
+			return &of->fit[i];
+	fail_msg("no GEMM of %d bits", bits);
+	return NULL;
+}
+
+/* What the kernel before does is left out: m k / 500 ns, and 9 us of a constant beyond 4. */
+static void test_quantised_by_the_kernel_before(void **state)
+{
+	(void)state;
+	static const double plain[] = {4000, 4000, 8e5, 1},
+			    quantised[] = {13000, 4000, 8e5, 1, 500};
+	const struct cost_want own = {.tp = 1, .kv_bits = 16};
+	const struct cost_want fused = {.tp = 1, .kv_bits = 16, .fused_quant = true};
+	struct model m = load_model("llama-3-8b");
+	struct measured of;
+	struct err e;
+	measured_init(&of);
+	measured_add(&of, OP_GEMM, 8);
+	const struct fit by_hand = *gemm_of(&of, 16);
+	take_form(gemm_of(&of, 8), "quantised", quantised);
+	take_form(gemm_of(&of, 16), "pnorm", plain);
+	/* weights of 16 bits are not quantised */
+	struct executor *x = cost_predict_new(&m, &of.device, &own, &e);
+	struct executor *y = cost_predict_new(&m, &of.device, &fused, &e);
+	struct step s = prompts(2, 256, 0);
+	assert_true(step_ns(x, s) == step_ns(y, s));
+	assert_string_equal(y->notes, x->notes);
+	executor_free(x);
+	executor_free(y);
+	m.weight_bits = 8;
+	x = cost_predict_new(&m, &of.device, &own, &e);
+	y = cost_predict_new(&m, &of.device, &fused, &e);
+	double less = 32 * (4 * 9000.0 + 512.0 * (4096 + 4096 + 4096 + 14336) / 500);
+	assert_near(step_ns(x, s) - step_ns(y, s), less, 1e-6 * less);
+	assert_null(strstr(x->notes, "fused-quant"));
+	assert_non_null(strstr(y->notes, "fused-quant"));
+	executor_free(x);
+	executor_free(y);
+	/* no constant of GEMMs without the pass to compare with: only what goes by its size */
+	*gemm_of(&of, 16) = by_hand;
+	x = cost_predict_new(&m, &of.device, &own, &e);
+	y = cost_predict_new(&m, &of.device, &fused, &e);
+	less -= 32 * 4 * 9000.0;
+	assert_near(step_ns(x, s) - step_ns(y, s), less, 1e-6 * less);
+	executor_free(x);
+	executor_free(y);
+}
+
 static void test_the_rest(void **state)
 {
 	(void)state;
@@ -743,6 +812,7 @@ int main(void)
 		cmocka_unit_test(test_unified_scope),
 		cmocka_unit_test(test_scope_of_a_file),
 		cmocka_unit_test(test_weight_bits),
+		cmocka_unit_test(test_quantised_by_the_kernel_before),
 		cmocka_unit_test(test_the_rest),
 		cmocka_unit_test(test_reduces),
 		cmocka_unit_test(test_whole_steps),

@@ -82,21 +82,39 @@ static void test_errors(void **state)
  */
 static void test_settings(void **state)
 {
-	struct run_output o = served(VLLM "1,1,8,1,1,1\n", "-o jsonl"), run;
-	json_t *row = line_of(&o, "server", "vllm h200_sxm"), *want;
+	static const struct {
+		const char *row, *server, *settings;
+	} cases[] = {
+		{VLLM, "vllm h200_sxm",
+		 "-p vllm-v1:chunk=8192,max_seqs=8,async=1 -m llama-3.1-8b -d h200"},
+		{"vllm,meta-llama/Llama-3.1-70B,h200_sxm,fp8,fp8,", "vllm h200_sxm",
+		 "-p vllm-v1:chunk=8192,max_seqs=8,async=1 -m llama-3-70b -d h200 --weight-bits 8 "
+		 "--kv-bits 8"},
+		{"trtllm,meta-llama/Llama-3.1-70B,h200_sxm,fp8,fp8,", "trtllm h200_sxm",
+		 "-p vllm-v1:chunk=8192,max_seqs=8,async=1,fused_quant=1 -m llama-3-70b "
+		 "-d h200-trtllm --weight-bits 8 --kv-bits 8"},
+	};
 
 	(void)state;
-	assert_exit(o, 0);
-	run = testing_run("run synth:constant,n=80,prompt=1,output=1 --closed-loop 8 "
-			  "-p vllm-v1:chunk=8192,max_seqs=8,async=1 -m llama-3.1-8b -d h200 "
-			  "-o jsonl");
-	assert_exit(run, 0);
-	want = json_loads(run.out, JSON_DISABLE_EOF_CHECK, NULL);
-	assert_near(number(row, "ttft_p50"), number(want, "ttft_mean_s") / 0.001 - 1, 1e-9);
-	json_decref(want);
-	json_decref(row);
-	testing_run_free(&run);
-	testing_run_free(&o);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char rows[256];
+
+		snprintf(rows, sizeof(rows), "%s1,1,8,1,1,1\n", cases[i].row);
+		struct run_output o = served(rows, "-o jsonl"), run;
+		json_t *row = line_of(&o, "server", cases[i].server), *want;
+
+		assert_exit(o, 0);
+		run = testing_run("run synth:constant,n=80,prompt=1,output=1 --closed-loop 8 %s "
+				  "-o jsonl",
+				  cases[i].settings);
+		assert_exit(run, 0);
+		want = json_loads(run.out, JSON_DISABLE_EOF_CHECK, NULL);
+		assert_near(number(row, "ttft_p50"), number(want, "ttft_mean_s") / 0.001 - 1, 1e-9);
+		json_decref(want);
+		json_decref(row);
+		testing_run_free(&run);
+		testing_run_free(&o);
+	}
 }
 
 static void test_left_out(void **state)
