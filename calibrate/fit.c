@@ -17,6 +17,11 @@ struct choice {
 	double score; /* of it; infinite: none yet */
 };
 
+size_t fit_points_least(size_t coefs)
+{
+	return coefs < 4 ? 8 : 2 * coefs;
+}
+
 const char *fit_subject(const struct point *at, char subject[64])
 {
 	snprintf(subject, 64, "%s, %d bits", op_names[at->op], at->bits);
@@ -147,13 +152,24 @@ static double consider(struct choice *c, struct fit *f)
 	return score;
 }
 
+static int check_enough(const struct form *form, const struct points *p, struct err *e)
+{
+	size_t least = fit_points_least(form_coefs(form));
+	char subject[64];
+
+	if (!form->base_ns || p->n >= least)
+		return 0;
+	return err_set(e, "%s: %zu points are too few for %s, which takes %zu or more",
+		       fit_subject(&p->at[0], subject), p->n, form->text, least);
+}
+
 /* The score; infinite: not with these points. */
 static double try_form(struct choice *c, const struct form *form, bool correct, struct err *e)
 {
 	struct fit f = {.form = form};
 	double warm[FIT_COEFS];
 
-	if (train(&f, c->points, NULL, e))
+	if (check_enough(form, c->points, e) || train(&f, c->points, NULL, e))
 		return INFINITY;
 	for (int i = 0; i < f.n_coefs; i++)
 		warm[i] = f.coef[i].value;

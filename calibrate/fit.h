@@ -32,6 +32,9 @@
 
 enum { FIT_COEFS = 16, FIT_AXES = 4, FIT_KNOTS = 24, FIT_RANGES = FIT_AXES + 2 };
 
+/* Points that so many coefficients take: two each, and 8 in any case. */
+size_t fit_points_least(size_t coefs);
+
 struct coef {
 	const char *name;    /* static: of the form */
 	double value, error; /* its standard error */

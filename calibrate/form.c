@@ -39,6 +39,27 @@ const struct form *form_find(enum op op, const char *name)
 	return NULL;
 }
 
+size_t form_coefs(const struct form *f)
+{
+	size_t n = 0;
+
+	while (f->coefs[n])
+		n++;
+	return n;
+}
+
+size_t form_points_least(enum op op)
+{
+	size_t least = FIT_COEFS;
+
+	if (!forms[op][0])
+		return fit_points_least(0);
+	for (const struct form *const *f = forms[op]; *f; f++)
+		if ((*f)->base_ns && form_coefs(*f) < least)
+			least = form_coefs(*f);
+	return fit_points_least(least);
+}
+
 double form_norm(double a, double b, double p)
 {
 	double high = fmax(a, b), low = fmin(a, b);

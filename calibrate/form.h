@@ -40,6 +40,10 @@ struct form {
 
 /* All forms of an operation, the simplest first; n is set to their number. */
 const struct form *const *form_list(enum op op, size_t *n);
+/* How many coefficients it has. */
+size_t form_coefs(const struct form *f);
+/* Points that the simplest form of an operation takes; of one without forms, 8. */
+size_t form_points_least(enum op op);
 /* By name; NULL: none. */
 const struct form *form_find(enum op op, const char *name);
 

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { POINTS_MIN = 8, POINTS_A_COEF = 2 };
 static const double cache_bytes = 128 << 20; /* of Blackwell; Hopper has 50, Ampere 40 MiB */
 static const double cache_share = 4;
 static const double may_fall = 0.9; /* of the time at half the size */
@@ -262,9 +261,8 @@ static int check_step_rise(const struct whole_steps *s, struct err *e)
 
 static int check_points(const struct fit *f, struct err *e)
 {
-	size_t least = POINTS_A_COEF * (size_t)f->n_coefs;
+	size_t least = fit_points_least((size_t)f->n_coefs);
 
-	least = least < POINTS_MIN ? POINTS_MIN : least;
 	if (f->points >= least)
 		return 0;
 	return err_set(e, "%s of %d bits has %zu points: %zu are the least for its %d coefficients",

@@ -1,4 +1,5 @@
 #include "calibrate/sweep_profile.h"
+#include "calibrate/form.h"
 #include "calibrate/profile_fit.h"
 #include "calibrate/sweep.h"
 #include <inttypes.h>
@@ -192,13 +193,13 @@ static int check_needed(const struct points *points, struct err *e)
 	static const enum op needed[] = {OP_GEMM, OP_PREFILL, OP_DECODE};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		size_t n = count(points, needed[i], 16);
+		size_t n = count(points, needed[i], 16), least = form_points_least(needed[i]);
 
-		if (n < SWEEP_POINTS_LEAST)
+		if (n < least)
 			return err_set(e,
 				       "%s, 16 bits: %zu points were timed, too few for a profile, "
-				       "which takes %d or more; a longer --budget times more",
-				       op_names[needed[i]], n, SWEEP_POINTS_LEAST);
+				       "which takes %zu or more; a longer --budget times more",
+				       op_names[needed[i]], n, least);
 	}
 	return 0;
 }
@@ -212,7 +213,7 @@ static struct points enough(const struct build *b)
 		const struct point *p = &b->points->at[i];
 		size_t n = count(b->points, p->op, p->bits);
 
-		if (n >= SWEEP_POINTS_LEAST)
+		if (n >= form_points_least(p->op))
 			points_add(&some, p);
 		else if (b->w->left_out &&
 			 count(&(struct points){.at = b->points->at, .n = i}, p->op, p->bits) == 0)

@@ -21,9 +21,6 @@ struct sweep_profile_want {
 	void (*left_out)(enum op op, int bits, size_t points);
 };
 
-/* Of an operation and bits. */
-enum { SWEEP_POINTS_LEAST = 8 };
-
 /*
  * NULL: too few points of an operation, whole steps faster than the device can be: the sentence
  * says which, and both figures. Free with profile_free().

@@ -93,6 +93,30 @@ static void the_simple_form_wins_where_the_truth_is_simple(void **state)
 	}
 }
 
+/* Two points a coefficient: 9 are enough for 4, 10 for 5, whatever the truth is. */
+static void few_points_take_a_simple_form(void **state)
+{
+	(void)state;
+	double truth[FIT_COEFS];
+	const struct form *quantised = form_find(OP_GEMM, "quantised");
+	struct fit f;
+	struct err e;
+
+	assert_i64(form_coefs(quantised), 5);
+	assert_i64(fit_points_least(5), 10);
+	assert_i64(form_points_least(OP_GEMM), 8);
+	assert_i64(form_points_least(OP_STEP), 8);
+	synthetic_truth(quantised, truth);
+	for (size_t n = 9; n <= 60; n += 51) {
+		struct points p = synthetic_points(quantised, truth, n,
+						   &(struct noise){.spread = 0.001, .seed = 3});
+		assert_fine(fit_make(&f, &p, NULL, &(struct fit_want){.no_grid = true}, &e), e);
+		assert_true((f.form == quantised) == (n == 60));
+		fit_release(&f);
+		points_release(&p);
+	}
+}
+
 static struct points gemm_points(size_t n)
 {
 	double truth[FIT_COEFS];
@@ -233,6 +257,7 @@ int main(void)
 		cmocka_unit_test(coefficients_are_recovered),
 		cmocka_unit_test(held_out_errors_are_the_noise),
 		cmocka_unit_test(the_simple_form_wins_where_the_truth_is_simple),
+		cmocka_unit_test(few_points_take_a_simple_form),
 		cmocka_unit_test(degenerate_points_are_refused),
 		cmocka_unit_test(times_that_nothing_shows_are_allowed),
 		cmocka_unit_test(times_that_are_none_are_refused),
