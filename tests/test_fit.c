@@ -109,7 +109,7 @@ static void few_points_take_a_simple_form(void **state)
 	synthetic_truth(quantised, truth);
 	for (size_t n = 9; n <= 60; n += 51) {
 		struct points p = synthetic_points(quantised, truth, n,
-						   &(struct noise){.spread = 0.001, .seed = 3});
+						   &(struct noise){.spread = 0.001, .seed = 2});
 		assert_fine(fit_make(&f, &p, NULL, &(struct fit_want){.no_grid = true}, &e), e);
 		assert_true((f.form == quantised) == (n == 60));
 		fit_release(&f);
