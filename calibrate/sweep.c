@@ -34,7 +34,6 @@ struct sweep {
 	double planned_ns;   /* rounds to come of the points in hand */
 	double op_ns[N_OPS]; /* all rounds of those of an operation */
 	struct sweep_state state;
-	struct backend_seq *seqs;
 };
 
 /* What one visit came to. */
@@ -93,12 +92,7 @@ static struct backend *backend_of(const struct sweep *s, const struct point *p)
 
 static int run_once(struct sweep *s, const struct point *p, double *ns, struct err *e)
 {
-	size_t n;
-
-	if (p->op != OP_STEP)
-		return s->ops->time(backend_of(s, p), p, ns, e);
-	n = sweep_seqs(p, s->seqs, (size_t)s->w->max_seqs);
-	return s->ops->step(s->b[0], s->seqs, n, ns, e);
+	return s->ops->time(backend_of(s, p), p, ns, e);
 }
 
 /*
@@ -304,7 +298,6 @@ static void start(struct sweep *s, const struct points *list)
 		s->t[i].point = list->at[i];
 		s->t[i].ns = xcalloc(SWEEP_REPEATS_MOST, sizeof(double));
 	}
-	s->seqs = xcalloc((size_t)s->w->max_seqs, sizeof(*s->seqs));
 }
 
 static void end(struct sweep *s)
@@ -318,7 +311,6 @@ static void end(struct sweep *s)
 	}
 	s->r->spent_s = s->spent_ns / 1e9;
 	free(s->t);
-	free(s->seqs);
 }
 
 int sweep_run(const struct sweep_want *w, const struct points *list, const struct backend_ops *ops,

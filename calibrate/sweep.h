@@ -36,9 +36,6 @@ void sweep_list(const struct sweep_want *w, struct points *list);
  */
 void sweep_order(struct points *list);
 
-/* The sequences of a point of OP_STEP; of them, as many as `room`. Returns their number. */
-size_t sweep_seqs(const struct point *p, struct backend_seq *seqs, size_t room);
-
 /* "gemm of 16 tokens, n 768, k 256, 16 bits": for sentences. */
 void sweep_name(const struct point *p, char *text, size_t size);
 

@@ -15,11 +15,6 @@ struct builder {
 	int bits;
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t blocks_tok(const struct sweep_want *w, int64_t tok)
 {
 	return (tok + w->block_tok - 1) / w->block_tok * w->block_tok;
@@ -276,19 +271,4 @@ void sweep_list(const struct sweep_want *w, struct points *list)
 	if (w->any_model)
 		add_any_model(&b);
 	sweep_order(list);
-}
-
-size_t sweep_seqs(const struct point *p, struct backend_seq *seqs, size_t room)
-{
-	size_t n = 0;
-
-	for (int64_t i = 0; i < p->prefill_seq && n < room; i++)
-		seqs[n++] = (struct backend_seq){p->new_tok, p->prior_tok, true};
-	for (int64_t i = 0; i < p->decode_seq && n < room; i++) {
-		int64_t ctx =
-			(i + 1) * p->decode_ctx / p->decode_seq - i * p->decode_ctx / p->decode_seq;
-
-		seqs[n++] = (struct backend_seq){1, smaller(ctx, p->decode_ctx) - 1, true};
-	}
-	return n;
 }

@@ -159,6 +159,19 @@ static int fake_step(struct backend *b, const struct backend_seq *seqs, size_t n
 	return fake_call(b, fake_step_ns(seqs, n), ns, e);
 }
 
+static int fake_whole_step(struct backend *b, const struct point *p, double *ns, struct err *e)
+{
+	struct backend_seq *seqs = NULL;
+	size_t n = 0;
+	int rc;
+
+	if (backend_seqs(p, &seqs, &n, e) < 0)
+		return -1;
+	rc = fake_step(b, seqs, n, ns, e);
+	free(seqs);
+	return rc;
+}
+
 static int fake_time(struct backend *b, const struct point *p, double *ns, struct err *e)
 {
 	if (p->op == fake.unknown)
@@ -169,6 +182,8 @@ static int fake_time(struct backend *b, const struct point *p, double *ns, struc
 	}
 	if (p->bits != 16 && p->bits != b->kv_bits)
 		return err_set(e, "there are no %d bits in this pool", p->bits);
+	if (p->op == OP_STEP)
+		return fake_whole_step(b, p, ns, e);
 	fake.op_calls[p->op]++;
 	return fake_call(b, fake_ns(p), ns, e);
 }

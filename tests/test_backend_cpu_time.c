@@ -143,6 +143,14 @@ static void sequences_of_a_point(void **state)
 		assert_i64(s[i].prior_tok, want[i][1]);
 	}
 	free(s);
+	p.longest = 0;
+	assert_fine(backend_seqs(&p, &s, &n, &e), e);
+	assert_i64(n, 5);
+	assert_i64(s[2].prior_tok, 5);
+	assert_i64(s[3].prior_tok, 6);
+	assert_i64(s[4].prior_tok, 6);
+	free(s);
+	p.longest = 9;
 	/* two others cannot share one token */
 	p.decode_ctx = 10;
 	assert_refused(backend_seqs(&p, &s, &n, &e), e, "no such sequences");

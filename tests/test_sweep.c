@@ -178,29 +178,6 @@ static void test_any_part_of_the_order_covers_the_range(void **state)
 	points_release(&list);
 }
 
-static void test_sequences_of_a_step(void **state)
-{
-	const struct point p = {.op = OP_STEP,
-				.prefill_seq = 2,
-				.new_tok = 10,
-				.prior_tok = 5,
-				.decode_seq = 3,
-				.decode_ctx = 31};
-	struct backend_seq seqs[8];
-	int64_t ctx = 0;
-
-	(void)state;
-	assert_i64(sweep_seqs(&p, seqs, 8), 5);
-	assert_i64(seqs[1].new_tok, 10);
-	assert_i64(seqs[1].prior_tok, 5);
-	for (int i = 2; i < 5; i++) {
-		assert_i64(seqs[i].new_tok, 1);
-		ctx += seqs[i].prior_tok + 1;
-	}
-	assert_i64(ctx, 31);
-	assert_i64(sweep_seqs(&p, seqs, 3), 3);
-}
-
 /* --- timing -------------------------------------------------------------------------------------
  */
 
@@ -429,7 +406,6 @@ int main(void)
 		cmocka_unit_test(test_no_point_twice_and_none_beyond_the_limits),
 		cmocka_unit_test(test_everything_is_in_the_list),
 		cmocka_unit_test(test_any_part_of_the_order_covers_the_range),
-		cmocka_unit_test(test_sequences_of_a_step),
 		cmocka_unit_test(test_medians_are_the_formula),
 		cmocka_unit_test(test_outliers_do_not_move_medians),
 		cmocka_unit_test(test_more_repeats_where_the_spread_is_wide),
