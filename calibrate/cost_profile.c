@@ -255,8 +255,6 @@ void cost_measured(struct cost_build *b)
 		cost_note(b->c, "roofline-experts");
 	if (b->w->pp > 1)
 		cost_note(b->c, "roofline-sends");
-	if (b->p->scope == SCOPE_UNIFIED)
-		b->c->cell_ns = b->p->scope_cell_ns;
 	if (b->c->cell_ns <= 0)
 		cost_attention(b);
 }

@@ -31,13 +31,6 @@ struct whole_steps {
 	struct range prompt_tok, batch, context; /* of what was measured; max 0: not known */
 };
 
-/* What attention of a token costs. */
-enum attention_scope {
-	SCOPE_SEQUENCE, /* its own sequence's context: paged servers */
-	SCOPE_UNIFIED	/* all cells in use, as llama.cpp's server: a step takes f(tokens) +
-			   tokens x cells */
-};
-
 /*
  * What whole steps took beyond the sum of their parts (gaps between kernels): layers x (layer_ns +
  * tokens x layer_tok_ns), which a forecast adds. Never below 0, and 0 where that forecast no better
@@ -61,8 +54,6 @@ struct profile {
 	char server[64];	      /* whose kernels: "vLLM 0.24.0"; "" for our own */
 	bool peaks_seen; /* the device's peaks are of no data sheet, but what was seen, and a
 			    quarter above */
-	enum attention_scope scope;
-	double scope_cell_ns; /* unified: of a token and a cell, all layers */
 	struct fit *fit;
 	size_t n_fits;
 	struct whole_steps *steps;

@@ -18,8 +18,6 @@ struct shape_field {
 };
 extern const struct shape_field shape_fields[]; /* ends with a NULL key */
 
-extern const char *const scope_names[2]; /* by enum attention_scope */
-
 int64_t *shape_at(struct point *p, const struct shape_field *f);
 
 /* A part of a file, called `what` in sentences: "PATH: fits[3]". Its failure is the whole's. */

@@ -91,29 +91,11 @@ static void read_rest(struct config *c, struct rest *r)
 	part_close(&p, c);
 }
 
-static void read_scope(struct config *c, struct profile *p)
-{
-	const char *name = config_text(c, "scope");
-	struct err unknown;
-
-	p->peaks_seen = config_bool_or(c, "peaks_seen", false);
-	p->scope_cell_ns = config_real(c, "scope_cell_ns", 0, 1e9, false, 0);
-	for (int i = 0; i < 2; i++) {
-		if (name && strcmp(scope_names[i], name) == 0) {
-			p->scope = (enum attention_scope)i;
-			return;
-		}
-	}
-	err_unknown(&unknown, "scope", name ? name : "", scope_names, 2);
-	config_fail(c, "%s", unknown.text);
-}
-
 static void read_facts(struct config *c, struct profile *p)
 {
-	static const char *const names[] = {"omnibus_profile", "device",	"source", "date",
-					    "program",	       "driver",	"clocks", "server",
-					    "scope",	       "scope_cell_ns", "rest",	  "fits",
-					    "steps",	       "peaks_seen"};
+	static const char *const names[] = {"omnibus_profile", "device", "source", "date",
+					    "program",	       "driver", "clocks", "server",
+					    "peaks_seen",      "rest",	 "fits",   "steps"};
 	struct part device;
 	int64_t format = config_int(c, "omnibus_profile", 1000);
 
@@ -131,7 +113,7 @@ static void read_facts(struct config *c, struct profile *p)
 	config_line(c, "driver", p->driver, sizeof(p->driver));
 	config_line(c, "clocks", p->clocks, sizeof(p->clocks));
 	config_line(c, "server", p->server, sizeof(p->server));
-	read_scope(c, p);
+	p->peaks_seen = config_bool_or(c, "peaks_seen", false);
 	read_rest(c, &p->rest);
 }
 

@@ -17,8 +17,6 @@ const struct shape_field shape_fields[] = {
 };
 #undef FIELD
 
-const char *const scope_names[2] = {[SCOPE_SEQUENCE] = "sequence", [SCOPE_UNIFIED] = "unified"};
-
 int64_t *shape_at(struct point *p, const struct shape_field *f)
 {
 	return (int64_t *)(void *)((char *)p + f->offset);
@@ -186,10 +184,8 @@ static void print_facts(FILE *out, const struct profile *p, bool *first)
 {
 	const struct {
 		const char *key, *text;
-	} texts[] = {{"source", p->source},	      {"date", p->date},
-		     {"program", p->program},	      {"driver", p->driver},
-		     {"clocks", p->clocks},	      {"server", p->server},
-		     {"scope", scope_names[p->scope]}};
+	} texts[] = {{"source", p->source}, {"date", p->date},	   {"program", p->program},
+		     {"driver", p->driver}, {"clocks", p->clocks}, {"server", p->server}};
 
 	print_line(out, "omnibus_profile", json_integer(PROFILE_FORMAT), first);
 	print_line(out, "device", device_json(&p->device), first);
@@ -198,7 +194,6 @@ static void print_facts(FILE *out, const struct profile *p, bool *first)
 			print_line(out, texts[i].key, config_json(texts[i].text), first);
 	if (p->peaks_seen)
 		print_line(out, "peaks_seen", json_true(), first);
-	print_line(out, "scope_cell_ns", real(p->scope_cell_ns), first);
 	print_line(out, "rest", rest_json(&p->rest), first);
 }
 

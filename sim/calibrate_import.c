@@ -71,8 +71,8 @@ static struct profile *new_profile(const struct job *j)
 	snprintf(p->date, sizeof(p->date), "%s", o->date);
 	snprintf(p->program, sizeof(p->program), "%s", OMNIBUS_VERSION);
 	snprintf(p->server, sizeof(p->server), "%s", o->server ? o->server : "");
-	p->scope = o->scope;
-	p->scope_cell_ns = o->scope_cell_ns;
+	if (o->scope_given)
+		p->device.scope_cell_ns = o->scope_cell_ns;
 	return p;
 }
 

@@ -28,9 +28,9 @@ struct calibrate_options {
 	const char *device;	     /* --import: a name, or a device file; --backend: may rename */
 	const char *source, *server; /* of the profile; NULL: as the mode finds them */
 	const char *date;	     /* YYYY-MM-DD; today in UTC where none was given */
-	/* --import; unified: what a token and a cell take, of which tables of kernels say nothing
-	 */
-	enum attention_scope scope;
+	/* --import: the device's scope_cell_ns, of which tables of kernels say nothing; where none
+	 * was given, as the device has it */
+	bool scope_given;
 	double scope_cell_ns;
 };
 

@@ -139,8 +139,8 @@ static void print_facts(const struct profile *p)
 	print_fact("program", p->program);
 	print_fact("driver", p->driver);
 	print_fact("clocks", p->clocks);
-	print_fact("attention", p->scope == SCOPE_UNIFIED ? "over all cells in use"
-							  : "over each sequence's own context");
+	print_fact("attention", p->device.scope_cell_ns > 0 ? "over all cells in use"
+							    : "over each sequence's own context");
 }
 
 static void print_range(const struct fit *f)

@@ -12,7 +12,7 @@
 
 enum { IMPORT = 1, SHOW = 2, BACKEND = 4, CHECK_ONLY = 8 };
 
-/* What the parser fills; the text of --scope becomes an enum. */
+/* What the parser fills. */
 struct parsed {
 	struct calibrate_options o;
 	const char *scope;
@@ -128,7 +128,7 @@ static int check_scope(struct parsed *p, struct err *e)
 				  "go together");
 	if (p->cell_given && !(p->o.scope_cell_ns > 0))
 		return err_set(e, "--cell-ns is %g: it must be above 0", p->o.scope_cell_ns);
-	p->o.scope = unified ? SCOPE_UNIFIED : SCOPE_SEQUENCE;
+	p->o.scope_given = p->scope != NULL;
 	return 0;
 }
 

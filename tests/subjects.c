@@ -221,10 +221,8 @@ static struct executor *measured_new(gsl_rng *rng)
 	measured_init(&of);
 	if (one_in(rng, 2))
 		measured_add(&of, OP_MIXED, 16);
-	if (one_in(rng, 4)) {
-		of.profile.scope = SCOPE_UNIFIED;
-		of.profile.scope_cell_ns = 1;
-	}
+	if (one_in(rng, 4))
+		of.device.scope_cell_ns = 1;
 	CHECK(model_load(&m, "llama-3-8b", &e) == 0, "%s", e.text);
 	return cost_predict_new(&m, &of.device, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
 }

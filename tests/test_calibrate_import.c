@@ -121,21 +121,43 @@ static void test_show(void **state)
 /* Of llama.cpp's server: every token attends over all cells in use. */
 static void test_unified_scope(void **state)
 {
-	struct run_output o;
-	struct profile *p;
-	struct err e;
+	const char *table = steps_table(), *profile = testing_path("unified.json");
+	const char *device = testing_file("cells.json", "{\"memory_bytes\": 80000000000, "
+							"\"peak_bytes_s\": 4e12, \"peak_flops\": "
+							"1e15, \"pcie_bytes_s\": 1e10, "
+							"\"scope_cell_ns\": 2}");
+	const struct {
+		const char *device, *options;
+		double cell_ns;
+	} cases[] = {
+		{"h100", "", 0},
+		{"h100", "--scope unified --cell-ns 0.25", 0.25},
+		{"h100", "--scope sequence", 0},
+		{device, "", 2},
+		{device, "--scope unified --cell-ns 0.25", 0.25},
+		{device, "--scope sequence", 0},
+	};
 
 	(void)state;
-	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o - --scope unified "
-			"--cell-ns 0.25",
-			steps_table());
-	assert_exit(o, 0);
-	p = profile_parse(o.out, strlen(o.out), "stdout", &e);
-	assert_non_null(p);
-	assert_i64(p->scope, SCOPE_UNIFIED);
-	assert_near(p->scope_cell_ns, 0.25, 0);
-	profile_free(p);
-	testing_run_free(&o);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct device d;
+		struct err e;
+		struct run_output o =
+			testing_run("calibrate --import %s --device %s -m opt-13b -o %s %s", table,
+				    cases[i].device, profile, cases[i].options);
+
+		assert_exit(o, 0);
+		testing_run_free(&o);
+		assert_fine(device_load(&d, profile, &e), e);
+		assert_near(d.scope_cell_ns, cases[i].cell_ns, 0);
+		assert_near(d.profile->device.scope_cell_ns, cases[i].cell_ns, 0);
+		device_release(&d);
+		o = testing_run("calibrate --show %s", profile);
+		assert_exit(o, 0);
+		has(&o, cases[i].cell_ns > 0 ? "attention  over all cells in use\n"
+					     : "attention  over each sequence's own context\n");
+		testing_run_free(&o);
+	}
 }
 
 /* To the standard output goes the profile and nothing else. */

@@ -513,8 +513,7 @@ static void test_unified_scope(void **state)
 	(void)state;
 	struct measured of;
 	measured_init(&of);
-	of.profile.scope = SCOPE_UNIFIED;
-	of.profile.scope_cell_ns = 2;
+	of.device.scope_cell_ns = 2;
 	struct executor *x = predict_llama(&of);
 	struct step s = prompts(2, 50, 400);
 	s.decode_seq = 10;
@@ -534,9 +533,9 @@ static void test_unified_scope(void **state)
 	executor_free(x);
 	/* a device of one's own may say so without a profile */
 	of.device.profile = NULL;
-	struct executor *plain = predict_llama(&of);
-	of.device.scope_cell_ns = 2;
 	x = predict_llama(&of);
+	of.device.scope_cell_ns = 0;
+	struct executor *plain = predict_llama(&of);
 	s.decode_ctx = s.decode_seq = 0;
 	s.prefill_prior = 0;
 	struct step empty = s;

@@ -244,7 +244,7 @@ static void test_one_width(void **state)
 #define REST                                                                                       \
 	"\"rest\": {\"layer_ns\": [0, 0], \"layer_tok_ns\": [0, 0], \"points\": 0, "               \
 	"\"sum_median\": 0, \"sum_p90\": 0, \"held_out\": " HELD "}"
-#define FACTS "\"omnibus_profile\": 1, " DEVICE ", \"scope\": \"sequence\", " REST
+#define FACTS "\"omnibus_profile\": 1, " DEVICE ", " REST
 #define FIT(op, form, coefs, more)                                                                 \
 	"{\"op\": \"" op "\", \"bits\": 16, \"form\": \"" form                                     \
 	"\", \"shape\": {}, \"coefs\": {" coefs                                                    \
@@ -305,22 +305,24 @@ static void test_bad_files(void **state)
 		{"", "bad.json:1:0: not valid JSON"},
 		{"[1]", "bad.json: a profile is one JSON object"},
 		{"{}", "omnibus_profile is missing"},
-		{PROFILE("\"omnibus_profile\": 2, " DEVICE ", \"scope\": \"sequence\", " REST,
+		{PROFILE("\"omnibus_profile\": 2, " DEVICE ", " REST,
 			 FIT("gemm", "max", MAX_COEFS, "")),
 		 "omnibus_profile is 2: this program reads format 1"},
-		{PROFILE("\"omnibus_profile\": 1, \"scope\": \"sequence\", " REST,
-			 FIT("gemm", "max", MAX_COEFS, "")),
+		{PROFILE("\"omnibus_profile\": 1, " REST, FIT("gemm", "max", MAX_COEFS, "")),
 		 "device is missing"},
-		{PROFILE("\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1}, \"scope\": "
-			 "\"sequence\", " REST,
+		{PROFILE("\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1}, " REST,
 			 FIT("gemm", "max", MAX_COEFS, "")),
 		 "bad.json: device: peak_bytes_s is missing"},
 		{PROFILE(FACTS ", \"colour\": 1", FIT("gemm", "max", MAX_COEFS, "")),
 		 "unknown field 'colour'"},
-		{PROFILE("\"omnibus_profile\": 1, " DEVICE ", \"scope\": \"all\", " REST,
+		{PROFILE(FACTS ", \"scope_cell_ns\": 0", FIT("gemm", "max", MAX_COEFS, "")),
+		 "unknown field 'scope_cell_ns'"},
+		{PROFILE("\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1, "
+			 "\"peak_bytes_s\": 1e12, \"peak_flops\": 1e14, \"pcie_bytes_s\": 1e9, "
+			 "\"scope_cell_ns\": 2, \"attention_scope\": \"sequence\"}, " REST,
 			 FIT("gemm", "max", MAX_COEFS, "")),
-		 "unknown scope 'all'"},
-		{PROFILE("\"omnibus_profile\": 1, " DEVICE ", \"scope\": \"sequence\", "
+		 "bad.json: device: attention_scope is sequence and scope_cell_ns 2"},
+		{PROFILE("\"omnibus_profile\": 1, " DEVICE ", "
 			 "\"rest\": {\"layer_ns\": [-1e6, 0], \"layer_tok_ns\": [0, 0], "
 			 "\"points\": 0, \"sum_median\": 0, \"sum_p90\": 0, \"held_out\": " HELD
 			 "}",

@@ -133,7 +133,7 @@ static void test_times_that_fall(void **state)
 	snprintf(text, sizeof(text),
 		 "{\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1, \"peak_bytes_s\": "
 		 "1e12, "
-		 "\"peak_flops\": 1e14, \"pcie_bytes_s\": 1e9}, \"scope\": \"sequence\", "
+		 "\"peak_flops\": 1e14, \"pcie_bytes_s\": 1e9}, "
 		 "\"rest\": {\"layer_ns\": [0, 0], \"layer_tok_ns\": [0, 0], \"points\": 0, "
 		 "\"sum_median\": 0, \"sum_p90\": 0, \"held_out\": {\"folds\": 0, \"median\": 0, "
 		 "\"p90\": 0, \"max\": 0}}, \"steps\": [], \"fits\": [{\"op\": \"copy_device\", "
