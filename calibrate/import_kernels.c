@@ -116,18 +116,24 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Elements of 16 bits; servers reduce under captured graphs. */
-static void allreduce_row(struct import *in, struct table *t)
+/* What both tables of elements have; those of 16 bits are taken. */
+static struct point elements_point(struct table *t)
 {
-	const char *kernel = table_text(t, "kernel");
-	int bits = bits_of(in, "dtype", table_text(t, "dtype"));
-	struct point p = {
+	return (struct point){
 		.op = OP_ALLREDUCE,
 		.bits = 16,
 		.devices = table_int(t, "num_gpus", 2, MAX_HEADS),
 		.bytes = 2 * table_int(t, "elements", 1, bytes_max / 2),
 		.ns = table_ns(t, "latency_ms", ms),
 	};
+}
+
+/* Servers reduce under captured graphs. */
+static void allreduce_row(struct import *in, struct table *t)
+{
+	const char *kernel = table_text(t, "kernel");
+	int bits = bits_of(in, "dtype", table_text(t, "dtype"));
+	struct point p = elements_point(t);
 
 	if (table_failed(t) || !bits)
 		return;
@@ -149,13 +155,7 @@ const struct import_format import_allreduce = {
 static void nccl_row(struct import *in, struct table *t)
 {
 	const char *op = table_text(t, "op"), *type = table_text(t, "dtype");
-	struct point p = {
-		.op = OP_ALLREDUCE,
-		.bits = 16,
-		.devices = table_int(t, "num_gpus", 2, MAX_HEADS),
-		.bytes = 2 * table_int(t, "elements", 1, bytes_max / 2),
-		.ns = table_ns(t, "latency_ms", ms),
-	};
+	struct point p = elements_point(t);
 
 	if (table_failed(t))
 		return;
