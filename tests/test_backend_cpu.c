@@ -1,24 +1,10 @@
 /* The backend "cpu": its kernels against double precision, what a step refuses, and that the checks
  * would see an error. */
 
-#include "calibrate/backend.h"
 #include "calibrate/cpu_blas.h"
 #include "calibrate/cpu_check.h"
-#include "tests/load.h"
+#include "tests/small_cpu.h"
 #include "tests/testing.h"
-
-static struct backend_want want(const struct model *m)
-{
-	return (struct backend_want){.model = m,
-				     .tp = 1,
-				     .max_tok = 64,
-				     .max_seqs = 8,
-				     .kv_tok = 512,
-				     .block_tok = 16,
-				     .kv_bits = 16,
-				     .threads = 1,
-				     .seed = 1};
-}
 
 static double run_logits(const struct backend_want *w, const struct backend_seq *seqs, size_t n,
 			 int64_t shift)
@@ -43,7 +29,7 @@ static void whole_steps_are_right(void **state)
 {
 	(void)state;
 	struct model m = load_model("tiny");
-	struct backend_want w = want(&m);
+	struct backend_want w = small_want(&m);
 	double error = run_logits(&w, mixed, N_MIXED, 0);
 
 	print_message("error of logits %.2e\n", error);
@@ -54,7 +40,7 @@ static void a_wrong_block_is_seen(void **state)
 {
 	(void)state;
 	struct model m = load_model("tiny");
-	struct backend_want w = want(&m);
+	struct backend_want w = small_want(&m);
 
 	assert_true(run_logits(&w, mixed, N_MIXED, 1) > 1e-2);
 }
@@ -72,17 +58,6 @@ static void every_kernel_is_right(void **state)
 
 	for (uint64_t seed = 1; seed <= 2; seed++)
 		assert_fine(backend_cpu.check(seed, say_line, NULL, &e), e);
-}
-
-static struct backend *open_tiny(void)
-{
-	struct model m = load_model("tiny");
-	const struct backend_want w = want(&m);
-	struct backend *b;
-	struct err e;
-
-	assert_fine(backend_cpu.open(&b, &w, &e), e);
-	return b;
 }
 
 static int step(struct backend *b, int64_t new_tok, int64_t prior_tok, size_t n, struct err *e)
@@ -125,7 +100,7 @@ static void steps_in_all_bits(void **state)
 {
 	(void)state;
 	struct model m = load_model("tiny");
-	struct backend_want w = want(&m);
+	struct backend_want w = small_want(&m);
 	struct backend *b;
 	struct err e;
 
@@ -161,7 +136,7 @@ static void kinds_of_layers(void **state)
 	kinds[4].context = 64; /* positions begin anew */
 	for (int i = 0; i < 5; i++)
 		for (int64_t tp = 1; tp <= 2; tp++) {
-			struct backend_want w = want(&kinds[i]);
+			struct backend_want w = small_want(&kinds[i]);
 			w.tp = tp;
 			error = run_logits(&w, mixed + 1, N_MIXED - 1, 0);
 			print_message("kind %d, tp %d: %.2e\n", i, (int)tp, error);
@@ -182,7 +157,7 @@ static void refused(const char *model, struct backend_want w, const char *part)
 static void what_is_not_opened(void **state)
 {
 	(void)state;
-	struct backend_want w = want(NULL);
+	struct backend_want w = small_want(NULL);
 
 	refused("mixtral-8x7b", w, "mixtral-8x7b has a mixture of experts: there are no kernels");
 	refused("deepseek-v2-lite", w, "a mixture of experts");
@@ -191,10 +166,10 @@ static void what_is_not_opened(void **state)
 	refused("llama-3.1-405b", w, "GiB are free on this machine");
 	w.kv_tok = 0;
 	refused("tiny", w, "KV slots are 0: they must be from 1");
-	w = want(NULL);
+	w = small_want(NULL);
 	w.tp = 3;
 	refused("tiny", w, "tp 3 does not divide the attention heads of tiny, 4");
-	w = want(NULL);
+	w = small_want(NULL);
 	w.kv_bits = 5;
 	refused("tiny", w, "KV bits are 5");
 }

@@ -1,29 +1,9 @@
 /* What the backend "cpu" times, one operation at a time, and what it says of the machine. */
 
-#include "calibrate/backend.h"
 #include "calibrate/cpu_time.h"
-#include "tests/load.h"
+#include "tests/small_cpu.h"
 #include "tests/testing.h"
 #include <string.h>
-
-static struct backend *open_tiny(void)
-{
-	struct model m = load_model("tiny");
-	const struct backend_want w = {.model = &m,
-				       .tp = 1,
-				       .max_tok = 64,
-				       .max_seqs = 8,
-				       .kv_tok = 512,
-				       .block_tok = 16,
-				       .kv_bits = 16,
-				       .threads = 1,
-				       .seed = 1};
-	struct backend *b;
-	struct err e;
-
-	assert_fine(backend_cpu.open(&b, &w, &e), e);
-	return b;
-}
 
 /* Times of a noisy machine say nothing; that there is one, and of what there is none. */
 static int time_op(struct backend *b, struct point p, struct err *e)
