@@ -54,6 +54,9 @@ struct profile {
 	char server[64];	      /* whose kernels: "vLLM 0.24.0"; "" for our own */
 	bool peaks_seen; /* the device's peaks are of no data sheet, but what was seen, and a
 			    quarter above */
+	/* of the slowest repeat over the fastest, the median over points: how busy the machine was
+	 * with something else; 0: not known */
+	double repeat_spread;
 	struct fit *fit;
 	size_t n_fits;
 	struct whole_steps *steps;

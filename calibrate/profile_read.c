@@ -93,9 +93,19 @@ static void read_rest(struct config *c, struct rest *r)
 
 static void read_facts(struct config *c, struct profile *p)
 {
-	static const char *const names[] = {"omnibus_profile", "device", "source", "date",
-					    "program",	       "driver", "clocks", "server",
-					    "peaks_seen",      "rest",	 "fits",   "steps"};
+	static const char *const names[] = {"omnibus_profile",
+					    "device",
+					    "source",
+					    "date",
+					    "program",
+					    "driver",
+					    "clocks",
+					    "server",
+					    "peaks_seen",
+					    "repeat_spread",
+					    "rest",
+					    "fits",
+					    "steps"};
 	struct part device;
 	int64_t format = config_int(c, "omnibus_profile", 1000);
 
@@ -114,6 +124,7 @@ static void read_facts(struct config *c, struct profile *p)
 	config_line(c, "clocks", p->clocks, sizeof(p->clocks));
 	config_line(c, "server", p->server, sizeof(p->server));
 	p->peaks_seen = config_bool_or(c, "peaks_seen", false);
+	p->repeat_spread = config_real(c, "repeat_spread", 1, 1e9, false, 0);
 	read_rest(c, &p->rest);
 }
 

@@ -194,6 +194,8 @@ static void print_facts(FILE *out, const struct profile *p, bool *first)
 			print_line(out, texts[i].key, config_json(texts[i].text), first);
 	if (p->peaks_seen)
 		print_line(out, "peaks_seen", json_true(), first);
+	if (p->repeat_spread != 0)
+		print_line(out, "repeat_spread", real(p->repeat_spread), first);
 	print_line(out, "rest", rest_json(&p->rest), first);
 }
 

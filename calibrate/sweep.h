@@ -39,6 +39,9 @@ void sweep_order(struct points *list);
 /* "gemm of 16 tokens, n 768, k 256, 16 bits": for sentences. */
 void sweep_name(const struct point *p, char *text, size_t size);
 
+/* Of the slowest repeat over the fastest, the median over points; 0: there are none. */
+double sweep_spread(const struct points *points);
+
 /* Whether they differ in sizes of a step alone. */
 bool sweep_same_family(const struct point *a, const struct point *b);
 

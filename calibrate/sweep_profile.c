@@ -237,7 +237,7 @@ static int set_fits(struct build *b, struct err *e)
 	return rc ? -1 : 0;
 }
 
-static void set_texts(struct build *b)
+static void set_facts(struct build *b)
 {
 	const struct backend_facts *f = b->w->facts;
 	struct profile *p = b->p;
@@ -248,6 +248,7 @@ static void set_texts(struct build *b)
 	snprintf(p->server, sizeof(p->server), "%s", b->w->server ? b->w->server : "");
 	snprintf(p->driver, sizeof(p->driver), "%s", f->driver);
 	snprintf(p->clocks, sizeof(p->clocks), "%s", f->clocks);
+	p->repeat_spread = sweep_spread(b->points);
 }
 
 struct profile *sweep_profile(const struct points *points, const struct sweep_profile_want *w,
@@ -255,7 +256,7 @@ struct profile *sweep_profile(const struct points *points, const struct sweep_pr
 {
 	struct build b = {.p = xcalloc(1, sizeof(*b.p)), .points = points, .w = w};
 
-	set_texts(&b);
+	set_facts(&b);
 	if (!set_device(&b, e) && !check_floor(&b, e) && !set_fits(&b, e) && !profile_check(b.p, e))
 		return b.p;
 	profile_free(b.p);

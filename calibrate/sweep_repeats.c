@@ -35,3 +35,15 @@ bool timing_wants_more(const struct timing *t)
 	return t->point.repeats < SWEEP_REPEATS_MOST &&
 	       quantile(t, 0.9) > WIDE * quantile(t, 0.1) && median_error(t) > KNOWN * t->point.ns;
 }
+
+double sweep_spread(const struct points *points)
+{
+	double *spread = xcalloc(points->n, sizeof(*spread)), median = 0;
+
+	for (size_t i = 0; i < points->n; i++)
+		spread[i] = points->at[i].max_ns / points->at[i].min_ns;
+	if (points->n > 0)
+		median = gsl_stats_median(spread, 1, points->n);
+	free(spread);
+	return median;
+}

@@ -1,7 +1,6 @@
 /* calibrate_report.c: what is printed of a calibration. */
 #include "sim/calibrate_backend.h"
 #include "sim/calibrate_import.h"
-#include <gsl/gsl_statistics_double.h>
 
 static void print_rest(FILE *out, const struct rest *r)
 {
@@ -31,22 +30,10 @@ void calibrate_print_measured(FILE *out, const struct profile *p)
 	print_rest(out, &p->rest);
 }
 
-/* Of the slowest repeat over the fastest, the median over points. */
-static double median_spread(const struct points *points)
-{
-	double *spread = xcalloc(points->n, sizeof(*spread)), median;
-
-	for (size_t i = 0; i < points->n; i++)
-		spread[i] = points->at[i].max_ns / points->at[i].min_ns;
-	median = gsl_stats_median(spread, 1, points->n);
-	free(spread);
-	return median;
-}
-
 void calibrate_print_noise(FILE *out, const struct sweep_result *r)
 {
 	static const double busy = 2;
-	double spread = r->points.n ? median_spread(&r->points) : 1;
+	double spread = sweep_spread(&r->points);
 
 	if (spread > busy)
 		fprintf(out,

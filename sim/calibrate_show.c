@@ -139,6 +139,9 @@ static void print_facts(const struct profile *p)
 	print_fact("program", p->program);
 	print_fact("driver", p->driver);
 	print_fact("clocks", p->clocks);
+	if (p->repeat_spread > 0)
+		printf("%-10s of half the points the slowest took %.2f times the fastest or more\n",
+		       "repeats", p->repeat_spread);
 	print_fact("attention", p->device.scope_cell_ns > 0 ? "over all cells in use"
 							    : "over each sequence's own context");
 }

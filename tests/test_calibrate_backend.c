@@ -246,6 +246,42 @@ static void test_points_and_fits_are_stored(void **state)
 	profile_free(p);
 }
 
+/* The slowest repeat over the fastest of the middle point: 1 where nothing disturbs. */
+static void test_how_much_repeats_differ(void **state)
+{
+	const char *path = testing_path("spread.json"), *db = testing_path("spread.db");
+	struct calibrate_options o = options_of(path, db);
+	char want[100], line[100];
+	struct run_output shown;
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.1);
+	run_fine(&o);
+	p = load(path);
+	snprintf(want, sizeof(want), "%.6f", p->repeat_spread);
+	assert_query(db,
+		     "SELECT printf('%.6f', avg(spread)) FROM (SELECT max_ns / min_ns AS spread "
+		     "FROM point ORDER BY 1 LIMIT (SELECT 2 - count(*) % 2 FROM point) "
+		     "OFFSET (SELECT (count(*) - 1) / 2 FROM point))",
+		     want);
+	assert_true(p->repeat_spread > 1.1 && p->repeat_spread < 1.6);
+	snprintf(line, sizeof(line),
+		 "repeats    of half the points the slowest took %.2f times the fastest or more\n",
+		 p->repeat_spread);
+	profile_free(p);
+	shown = testing_run("calibrate --show %s", path);
+	assert_exit(shown, 0);
+	assert_non_null(strstr(shown.out, line));
+	testing_run_free(&shown);
+	fake_reset(0);
+	o.db = NULL;
+	run_fine(&o);
+	p = load(path);
+	assert_near(p->repeat_spread, 1, 0);
+	profile_free(p);
+}
+
 /* As a process of its own, since a signal comes. */
 static int run_in_child(const struct calibrate_options *o, const char *sentence)
 {
@@ -425,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_a_device_of_another_name),
 		cmocka_unit_test(test_bits_that_the_backend_has_not),
 		cmocka_unit_test(test_points_and_fits_are_stored),
+		cmocka_unit_test(test_how_much_repeats_differ),
 		cmocka_unit_test(test_a_signal_leaves_the_points_and_no_profile),
 		cmocka_unit_test(test_a_failure_is_told_and_stored),
 		cmocka_unit_test(test_times_that_no_device_has),

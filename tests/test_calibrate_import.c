@@ -112,6 +112,7 @@ static void test_show(void **state)
 	assert_exit(o, 0);
 	has(&o, "device     mine\n           NVIDIA H100 SXM5 80 GB\n");
 	has(&o, "source     steps.csv\n");
+	assert_null(strstr(o.out, "\nrepeats "));
 	has(&o, "not forecast, as no kernels were measured: every other model");
 	has(&o, "whole decode step by sequences of 1024 tokens, predicted");
 	has(&o, "a: opt-13b, tp 1");

@@ -73,6 +73,7 @@ static struct profile *sample(void)
 	snprintf(p->source, sizeof(p->source), "a formula, \"quoted\"");
 	snprintf(p->date, sizeof(p->date), "2026-01-31");
 	snprintf(p->server, sizeof(p->server), "none");
+	p->repeat_spread = 4.0 / 3;
 	p->rest = (struct rest){
 		.layer_ns = 12.5, .layer_tok_ns = 1.0 / 7, .points = 9, .sum_median = -0.01};
 	return p;
@@ -143,6 +144,7 @@ static void test_saved_and_read_again(void **state)
 	same_bits(q->steps[0].mixed_share, 0.1);
 	same_bits(q->rest.layer_tok_ns, 1.0 / 7);
 	same_bits(q->rest.layer_ns, 12.5);
+	same_bits(q->repeat_spread, 4.0 / 3);
 	assert_string_equal(q->fit[0].hash, p->fit[0].hash);
 	assert_i64(q->fit[0].points, 350);
 	assert_fine(profile_save(q, again, &e), e);
@@ -265,9 +267,12 @@ static void test_least_profile(void **state)
 	const struct point at = {.op = OP_GEMM, .bits = 16, .m = 1, .n = 1024, .k = 1024};
 
 	(void)state;
-	if (!p)
+	if (!p) {
 		fail_msg("%s", e.text);
+		return;
+	}
 	assert_string_equal(p->device.name, "bad");
+	assert_near(p->repeat_spread, 0, 0);
 	assert_near(profile_ns(p, &at, NULL) / (4000 + 2.0 * (1024 * 1024 + 2048) / 3000), 1, 1e-9);
 	profile_free(p);
 }
@@ -286,6 +291,10 @@ static void test_unreadable_is_not_saved(void **state)
 	p->rest.layer_error = NAN;
 	assert_refused(profile_save(p, path, &e), e, "rest: layer_ns[1] must be a number");
 	p->rest.layer_error = 1;
+	p->repeat_spread = NAN;
+	assert_refused(profile_save(p, path, &e), e,
+		       "repeat_spread is a string: it must be a number");
+	p->repeat_spread = 2;
 	p->steps[0].mixed_share = 101;
 	assert_refused(profile_save(p, path, &e), e, "mixed_share");
 	p->steps[0].mixed_share = 1;
@@ -317,6 +326,14 @@ static void test_bad_files(void **state)
 		 "unknown field 'colour'"},
 		{PROFILE(FACTS ", \"scope_cell_ns\": 0", FIT("gemm", "max", MAX_COEFS, "")),
 		 "unknown field 'scope_cell_ns'"},
+		{PROFILE(FACTS ", \"repeat_spread\": 0.5", FIT("gemm", "max", MAX_COEFS, "")),
+		 "bad.json: repeat_spread is 0.5: it must be from 1 to 1e+09"},
+		{PROFILE(FACTS ", \"repeat_spread\": 0", FIT("gemm", "max", MAX_COEFS, "")),
+		 "repeat_spread is 0: it must be from 1"},
+		{PROFILE(FACTS ", \"repeat_spread\": 1e10", FIT("gemm", "max", MAX_COEFS, "")),
+		 "repeat_spread is 1e+10: it must be from 1"},
+		{PROFILE(FACTS ", \"repeat_spread\": \"2\"", FIT("gemm", "max", MAX_COEFS, "")),
+		 "repeat_spread is a string: it must be a number"},
 		{PROFILE("\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1, "
 			 "\"peak_bytes_s\": 1e12, \"peak_flops\": 1e14, \"pcie_bytes_s\": 1e9, "
 			 "\"scope_cell_ns\": 2, \"attention_scope\": \"sequence\"}, " REST,
