@@ -151,7 +151,7 @@ static int load_file(struct device *d, const char *path, struct err *e)
 		return -1;
 	config_name(read.name, sizeof(read.name), file.path);
 	if (!file.config.failed && profile_is(file.root)) {
-		p = profile_from(file.root, file.path, e);
+		p = profile_of_file(file.root, file.path, e);
 		file.config.failed = !p;
 	} else {
 		device_read(&file.config, &read);

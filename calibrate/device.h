@@ -49,8 +49,9 @@ double device_node_bytes_s(const struct device *d);
 /*
  * `name` is a built-in name: of a device, with its profile where there is one, or of a profile
  * alone; or the path of a JSON file (whatever contains a "/" or ends with ".json"): of a device, or
- * a profile. -1: unknown (lists the valid names) or malformed: the sentence names the file and the
- * field. device_release() in the other case.
+ * a profile. -1: unknown (lists the valid names), malformed (the sentence names the file and the
+ * field), or a profile that no device can have (profile_check()). device_release() in the other
+ * case.
  */
 int device_load(struct device *d, const char *name, struct err *e);
 void device_release(struct device *d); /* its profile; all zero is fine */

@@ -85,6 +85,7 @@ const struct whole_steps *profile_steps(const struct profile *p, const char *mod
 
 /* From the text of a file; `name` is for sentences. NULL: a sentence with the field. */
 struct profile *profile_parse(const char *text, size_t size, const char *name, struct err *e);
+/* From a file; what profile_check() refuses is refused here, after the path. */
 struct profile *profile_load(const char *path, struct err *e);
 /* Whole or not at all (traces/outfile.h); refused where it could not be read again. */
 int profile_save(const struct profile *p, const char *path, struct err *e);

@@ -40,5 +40,7 @@ void read_fit(struct config *c, struct fit *f); /* f is zeroed; release it in an
 /* Whether a profile's text is what an object holds: it has the key "omnibus_profile". */
 bool profile_is(const json_t *root);
 struct profile *profile_from(const json_t *root, const char *name, struct err *e);
+/* The same of a file of the user's own: profile_check(), too. */
+struct profile *profile_of_file(const json_t *root, const char *path, struct err *e);
 
 #endif

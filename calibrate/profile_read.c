@@ -184,6 +184,18 @@ struct profile *profile_from(const json_t *root, const char *name, struct err *e
 	return NULL;
 }
 
+struct profile *profile_of_file(const json_t *root, const char *path, struct err *e)
+{
+	struct profile *p = profile_from(root, path, e);
+	struct err why;
+
+	if (!p || profile_check(p, &why) == 0)
+		return p;
+	err_set(e, "%.400s: %.900s", path, why.text);
+	profile_free(p);
+	return NULL;
+}
+
 struct profile *profile_parse(const char *text, size_t size, const char *name, struct err *e)
 {
 	json_error_t at;
@@ -205,7 +217,7 @@ struct profile *profile_load(const char *path, struct err *e)
 
 	if (config_open(&file, path, "profile", e) < 0)
 		return NULL;
-	struct profile *p = file.config.failed ? NULL : profile_from(file.root, file.path, e);
+	struct profile *p = file.config.failed ? NULL : profile_of_file(file.root, file.path, e);
 
 	return config_close(&file) == 0 ? p : NULL;
 }

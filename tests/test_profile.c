@@ -441,6 +441,68 @@ static void test_device_with_profile(void **state)
 	profile_free(p);
 }
 
+/* A file of this text with another one in the place of the first `was`. */
+static const char *spoilt(const char *text, const char *was, const char *is)
+{
+	const char *at = strstr(text, was);
+	char *other = xcalloc(1, strlen(text) + strlen(is) + 1);
+
+	assert_non_null(at);
+	sprintf(other, "%.*s%s%s", (int)(at - text), text, is, at + strlen(was));
+	const char *path = testing_file("spoilt.json", other);
+	free(other);
+	return path;
+}
+
+/* Well-formed, and of no device: as a device, shown and in a command. */
+static void test_a_file_that_was_spoilt(void **state)
+{
+	static const struct {
+		const char *was, *is, *sentence;
+	} cases[] = {
+		{"\"points\":350", "\"points\":7",
+		 "spoilt.json: gemm of 16 bits has 7 points: 8 are the least"},
+		{"\"peak_flops\":9.89e14,\"gemm_t0_ns\":4100.0,\"gemm_bytes_s\":3.95e12,"
+		 "\"gemm_flops\":7.9e14",
+		 "\"peak_flops\":6e14,\"gemm_flops\":6e14",
+		 "us at its peak: these times cannot be of this device"},
+		/* not above what is in it */
+		{"\"peak_flops\":9.89e14", "\"peak_flops\":7.9e14", NULL},
+		{"\"small_ns\":[19934700.0", "\"small_ns\":[1000000.0",
+		 "spoilt.json: a decode step of opt-13b, tp 1, is forecast in 1.039 ms, where "
+		 "reading its weights takes 5.351 ms at the 4.8 TB/s of h200"},
+	};
+	struct profile *p = sample();
+	const char *path = testing_path("whole.json");
+	struct err e;
+
+	(void)state;
+	assert_fine(profile_save(p, path, &e), e);
+	profile_free(p);
+	char *text = read_file(path);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *file = spoilt(text, cases[i].was, cases[i].is);
+		struct device d = {.name = "as it was"};
+		int result = device_load(&d, file, &e);
+
+		if (!cases[i].sentence) {
+			assert_fine(result, e);
+			device_release(&d);
+			continue;
+		}
+		assert_refused(result, e, cases[i].sentence);
+		assert_string_equal(d.name, "as it was");
+		assert_null(profile_load(file, &e));
+		assert_non_null(strstr(e.text, cases[i].sentence));
+		struct run_output o = testing_run("capacity -m opt-13b -d %s", file);
+		assert_exit(o, 1);
+		assert_non_null(strstr(o.err, cases[i].sentence));
+		assert_string_equal(o.out, "");
+		testing_run_free(&o);
+	}
+	free(text);
+}
+
 /* Of the same name they are the same device, and a profile that is none is a device of its own. */
 static void test_built_in(void **state)
 {
@@ -488,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_device_with_profile),
+		cmocka_unit_test(test_a_file_that_was_spoilt),
 		cmocka_unit_test(test_built_in),
 	};
 
