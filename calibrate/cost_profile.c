@@ -138,7 +138,8 @@ static double linear_ns(const struct cost_build *b, double rows)
 		ns += matrix_ns(b, &b->linear[i], rows);
 	for (int n = list_row_ops(b, ops), i = 0; i < n; i++)
 		ns += row_ns(b, &ops[i], rows);
-	return ns + (double)b->m->layers * (rest->layer_ns + rest->layer_tok_ns * rows);
+	double rest_ns = rest->layer_ns + rest->layer_tok_ns * rows;
+	return ns + (double)b->m->layers * rest_ns * (1 + rest->tail);
 }
 
 static double head_ns(const struct cost_build *b, double rows)

@@ -39,8 +39,8 @@ struct point {
 	int64_t prefill_seq, new_tok, prior_tok;
 	int64_t decode_seq, decode_ctx, longest;
 	int64_t devices, bytes;
-	double ns;	       /* the median */
-	double min_ns, max_ns; /* of `repeats`; 0 where only one figure is known */
+	double ns;			/* the median */
+	double min_ns, mean_ns, max_ns; /* of `repeats`; 0 where only one figure is known */
 	int64_t repeats;
 };
 
@@ -54,7 +54,7 @@ struct points {
 void points_add(struct points *p, const struct point *point);
 void points_release(struct points *p);
 
-/* Of all sizes and times in their order: 16 hex digits and a 0. */
+/* Of all sizes and times but the mean in their order: 16 hex digits and a 0. */
 void points_hash(const struct points *p, char hash[17]);
 
 #endif

@@ -47,7 +47,7 @@ double profile_ns(const struct profile *p, const struct point *at, enum profile_
 		*where = !best			? PROFILE_ABSENT
 			 : fit_inside(best, at) ? PROFILE_INSIDE
 						: PROFILE_OUTSIDE;
-	return best ? fit_ns(best, at) : 0;
+	return best ? fit_ns(best, at) * (1 + p->rest.tail) : 0;
 }
 
 double profile_quantise_share(const struct profile *p, const struct point *at)

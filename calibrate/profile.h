@@ -39,6 +39,12 @@ struct whole_steps {
 struct rest {
 	double layer_ns, layer_tok_ns;
 	double layer_error, layer_tok_error;
+	/*
+	 * What repeats of a whole step took in the mean beyond their median, as a share of it: on a
+	 * machine with other work some take much longer. Fits are of medians; a run is a sum, and a
+	 * forecast takes means. 0: not known.
+	 */
+	double tail;
 	size_t points;		  /* whole steps; 0: none were timed, and all is 0 */
 	double sum_median;	  /* of sum / measured - 1: without the rest, signed */
 	double sum_p90;		  /* of its size */
@@ -71,7 +77,8 @@ enum profile_where {
 	PROFILE_ABSENT	 /* nothing of the kind was measured: the answer is 0 */
 };
 
-/* ns of one operation at these sizes; at->ns is not read. `where` may be NULL. */
+/* ns of one operation at these sizes, in the mean: the fit's, and rest.tail of it. at->ns is not
+ * read. `where` may be NULL. */
 double profile_ns(const struct profile *p, const struct point *at, enum profile_where *where);
 /*
  * The share of profile_ns() of a GEMM that quantises its activations first: what its own formula

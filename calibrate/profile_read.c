@@ -72,7 +72,7 @@ static void read_value_error(struct config *c, const char *key, double *value, d
 
 static void read_rest(struct config *c, struct rest *r)
 {
-	static const char *const names[] = {"layer_ns",	  "layer_tok_ns", "points",
+	static const char *const names[] = {"layer_ns",	  "layer_tok_ns", "tail",    "points",
 					    "sum_median", "sum_p90",	  "held_out"};
 	struct part p;
 
@@ -80,6 +80,7 @@ static void read_rest(struct config *c, struct rest *r)
 	config_known(&p.config, names, sizeof(names) / sizeof(names[0]));
 	read_value_error(&p.config, "layer_ns", &r->layer_ns, &r->layer_error);
 	read_value_error(&p.config, "layer_tok_ns", &r->layer_tok_ns, &r->layer_tok_error);
+	r->tail = config_real(&p.config, "tail", 0, 100, false, 0);
 	r->points = (size_t)config_int_or(&p.config, "points", 0, INT64_C(1) << 40, 0);
 	r->sum_median = config_real(&p.config, "sum_median", -real_max, real_max, true, 0);
 	r->sum_p90 = config_real(&p.config, "sum_p90", -real_max, real_max, true, 0);

@@ -133,6 +133,8 @@ static json_t *rest_json(const struct rest *r)
 
 	json_object_set_new(o, "layer_ns", pair(r->layer_ns, r->layer_error));
 	json_object_set_new(o, "layer_tok_ns", pair(r->layer_tok_ns, r->layer_tok_error));
+	if (r->tail > 0)
+		json_object_set_new(o, "tail", real(r->tail));
 	json_object_set_new(o, "points", json_integer((json_int_t)r->points));
 	json_object_set_new(o, "sum_median", real(r->sum_median));
 	json_object_set_new(o, "sum_p90", real(r->sum_p90));

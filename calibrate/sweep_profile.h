@@ -32,7 +32,8 @@ struct profile *sweep_profile(const struct points *points, const struct sweep_pr
 struct step sweep_step(const struct model *m, const struct point *p);
 
 /*
- * Forecasts each whole step among the points from the profile as it stands, and sets profile.rest.
+ * Forecasts each whole step among the points from the profile as it stands, without a rest, and
+ * sets profile.rest.
  * Without whole steps, nothing. -1: a sentence.
  */
 int sweep_rest(struct profile *p, const struct points *points, const struct model *m, int64_t tp,

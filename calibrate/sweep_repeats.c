@@ -19,6 +19,7 @@ void timing_add(struct timing *t, double ns)
 	t->ns[i] = ns;
 	t->point.ns = quantile(t, 0.5);
 	t->point.min_ns = t->ns[0];
+	t->point.mean_ns = gsl_stats_mean(t->ns, 1, (size_t)t->point.repeats);
 	t->point.max_ns = t->ns[t->point.repeats - 1];
 }
 

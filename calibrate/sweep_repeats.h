@@ -13,7 +13,7 @@ struct timing {
 	bool in_hand;
 };
 
-/* At most SWEEP_REPEATS_MOST; the point's ns, min_ns, max_ns and repeats are those of all. */
+/* At most SWEEP_REPEATS_MOST; the point's times and repeats are those of all. */
 void timing_add(struct timing *t, double ns);
 /* Repeats differ, and more of them would tell the median. */
 bool timing_wants_more(const struct timing *t);

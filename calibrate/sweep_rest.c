@@ -10,7 +10,7 @@ enum { FOLDS = 5 };
 
 /* A whole step: forecast as a sum, measured. */
 struct whole {
-	double sum_ns, ns;
+	double sum_ns, ns, mean_ns, repeats;
 	double row[2]; /* what the rest is linear in: layers, layers x tokens */
 };
 
@@ -54,6 +54,8 @@ static struct whole forecast(const struct executor *x, const struct model *m, co
 	return (struct whole){
 		.sum_ns = x->ops->step_ns(x, &s),
 		.ns = p->ns,
+		.mean_ns = p->mean_ns,
+		.repeats = (double)p->repeats,
 		.row = {layers, layers * (double)(s.prefill_tok + s.decode_seq)},
 	};
 }
@@ -179,6 +181,21 @@ static int set_rest(struct rest *r, const struct whole *wholes, size_t n, struct
 	return 0;
 }
 
+/* Over all repeats, each beside the median of its point: more of them were made where they differ.
+ */
+static double tail(const struct whole *wholes, size_t n)
+{
+	double sum = 0, repeats = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(wholes[i].mean_ns > 0))
+			continue;
+		sum += wholes[i].repeats * (wholes[i].mean_ns / wholes[i].ns - 1);
+		repeats += wholes[i].repeats;
+	}
+	return repeats > 0 ? fmax(0, sum / repeats) : 0;
+}
+
 int sweep_rest(struct profile *p, const struct points *points, const struct model *m, int64_t tp,
 	       struct err *e)
 {
@@ -188,6 +205,8 @@ int sweep_rest(struct profile *p, const struct points *points, const struct mode
 
 	if (!rc && n > 0)
 		rc = set_rest(&p->rest, wholes, n, e);
+	if (!rc && n > 0)
+		p->rest.tail = tail(wholes, n);
 	free(wholes);
 	return rc;
 }

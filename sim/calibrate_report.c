@@ -10,8 +10,10 @@ static void print_rest(FILE *out, const struct rest *r)
 	}
 	fprintf(out,
 		"\n%zu whole steps, measured; the sum of their parts is %+.2f %% off (median), "
-		"%.2f %% at p90.\n",
-		r->points, 100 * r->sum_median, 100 * r->sum_p90);
+		"%.2f %% at p90.\n"
+		"Repeats of a step took %.2f %% more in the mean than in the median: fits are of "
+		"medians, a forecast takes the mean.\n",
+		r->points, 100 * r->sum_median, 100 * r->sum_p90, 100 * r->tail);
 	if (r->layer_ns <= 0 && r->layer_tok_ns <= 0) {
 		fputs("No time between the parts forecasts them better: the sum stands.\n", out);
 		return;

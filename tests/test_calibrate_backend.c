@@ -173,6 +173,25 @@ static void test_whole_steps_beyond_their_parts(void **state)
 	assert_near(p->rest.sum_median, 1 / 1.1 - 1, 0.03);
 	assert_true(p->rest.layer_ns > 0 && p->rest.layer_tok_ns > 0);
 	assert_true(p->rest.held_out.median < 0.04);
+	assert_true(p->rest.tail < 0.001);
+	profile_free(p);
+}
+
+/* One of eight takes ten times as long: a median does not see it, a mean is 1 + 9 / 8 of it. */
+static void test_the_mean_beyond_the_median(void **state)
+{
+	const char *path = testing_path("tail.json");
+	struct calibrate_options o = options_of(path, NULL);
+	const struct point at = {.op = OP_GEMM, .bits = 16, .m = 64, .n = 512, .k = 256};
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.005);
+	fake.outlier_every = 8;
+	run_fine(&o);
+	p = load(path);
+	assert_near(p->rest.tail, 9.0 / 8, 0.15);
+	assert_near(profile_ns(p, &at, NULL) / fake_ns(&at), 1 + p->rest.tail, 0.1);
 	profile_free(p);
 }
 
@@ -458,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_the_profile_is_the_formula),
 		cmocka_unit_test(test_shapes_of_any_model),
 		cmocka_unit_test(test_whole_steps_beyond_their_parts),
+		cmocka_unit_test(test_the_mean_beyond_the_median),
 		cmocka_unit_test(test_a_device_of_another_name),
 		cmocka_unit_test(test_bits_that_the_backend_has_not),
 		cmocka_unit_test(test_points_and_fits_are_stored),
