@@ -35,7 +35,7 @@ struct ladder_row {
 	double floor; /* again / measured - 1, or measured / again - 1: the positive one */
 	double model_error, wall_error; /* predicted / measured - 1, and / wall - 1 */
 	double limit;			/* the tolerance, or the floor where that is larger */
-	char within[8];			/* whether both errors are: "yes", "no" */
+	char within[8];			/* whether the model's error is: "yes", "no" */
 };
 extern const struct field ladder_fields[];
 
@@ -45,15 +45,15 @@ void ladder_rows(struct ladder_row *rows, const struct ladder_round *rounds, siz
 
 /* Steps that were run, of one kind, each against what is predicted for its sequences. */
 struct ladder_steps {
-	char policy[64], kind[16];
+	char policy[64], given[256], kind[16];
 	int64_t steps;
 	double measured_s, predicted_s; /* medians */
 	double error;			/* of the sums */
 	double signed_p50, abs_p50, abs_p90;
 };
 extern const struct field ladder_step_fields[];
-/* `kind` is copied. */
-void ladder_steps_make(struct ladder_steps *s, const char *policy, const char *kind,
+/* `of` is one of their runs; `kind` is copied. */
+void ladder_steps_make(struct ladder_steps *s, const struct summary *of, const char *kind,
 		       const struct error_pairs *p);
 
 #endif

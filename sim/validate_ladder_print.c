@@ -17,7 +17,7 @@ void ladder_result_add(struct ladder_result *to, const struct ladder_round *roun
 	to->steps = xrealloc(to->steps, (to->n_steps + N_LADDER_STEPS) * sizeof(*to->steps));
 	for (int k = 0; k < N_LADDER_STEPS; k++)
 		if (steps[k].n > 0)
-			ladder_steps_make(&to->steps[to->n_steps++], rounds[0].measured.policy,
+			ladder_steps_make(&to->steps[to->n_steps++], &rounds[0].measured,
 					  step_kinds[k], &steps[k]);
 }
 

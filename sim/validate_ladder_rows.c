@@ -34,13 +34,14 @@ const struct field ladder_fields[] = {
 	FIELD(struct ladder_row, wall, .md = true, .title = "measured, real time"),
 	FIELD(struct ladder_row, floor, .md = true, .title = "noise floor"),
 	FIELD(struct ladder_row, model_error, .md = true, .title = "model error"),
-	FIELD(struct ladder_row, wall_error, .md = true, .title = "error, real time"),
 	FIELD(struct ladder_row, limit, .md = true),
 	FIELD(struct ladder_row, within, .md = true),
+	FIELD(struct ladder_row, wall_error, .md = true, .title = "error, real time"),
 	{.name = NULL},
 };
 const struct field ladder_step_fields[] = {
 	FIELD(struct ladder_steps, policy, .md = true),
+	FIELD(struct ladder_steps, given, .md = true, .sparse = true),
 	FIELD(struct ladder_steps, kind, .md = true, .title = "steps that"),
 	FIELD(struct ladder_steps, steps, .md = true),
 	FIELD(struct ladder_steps, measured_s, .md = true, .title = "measured p50 s"),
@@ -118,22 +119,17 @@ static double of_wall_error(const struct ladder_round *r, const struct ladder_ki
 
 static void judge(struct ladder_row *row, double tolerance, char *outside, size_t size)
 {
-	const struct {
-		const char *what;
-		double error;
-	} errors[] = {{"", row->model_error}, {" in real time", row->wall_error}};
+	double error = row->model_error;
 
-	if (isnan(tolerance) || isnan(row->model_error))
+	if (isnan(tolerance) || isnan(error))
 		return;
 	row->limit = fmax(tolerance, row->floor);
-	snprintf(row->within, sizeof(row->within), "yes");
-	for (int i = 0; i < 2; i++) {
-		if (!(fabs(errors[i].error) > tolerance && apart(1 + errors[i].error) > row->limit))
-			continue;
-		snprintf(row->within, sizeof(row->within), "no");
-		error_say(outside, size, "%s: %s is off by %.4g%s, limit %.4g", row->policy,
-			  row->metric, errors[i].error, errors[i].what, row->limit);
-	}
+	bool within = fabs(error) <= tolerance || apart(1 + error) <= row->limit;
+
+	snprintf(row->within, sizeof(row->within), within ? "yes" : "no");
+	if (!within)
+		error_say(outside, size, "%s: %s is off by %.4g, limit %.4g", row->policy,
+			  row->metric, error, row->limit);
 }
 
 void ladder_rows(struct ladder_row *rows, const struct ladder_round *rounds, size_t n,
@@ -167,13 +163,14 @@ static double sum(const double *x, size_t n)
 	return s;
 }
 
-void ladder_steps_make(struct ladder_steps *s, const char *policy, const char *kind,
+void ladder_steps_make(struct ladder_steps *s, const struct summary *of, const char *kind,
 		       const struct error_pairs *p)
 {
 	double *errors = xcalloc(p->n + 1, sizeof(*errors));
 
 	fields_clear(ladder_step_fields, s);
-	snprintf(s->policy, sizeof(s->policy), "%s", policy);
+	snprintf(s->policy, sizeof(s->policy), "%s", of->policy);
+	snprintf(s->given, sizeof(s->given), "%s", of->given);
 	snprintf(s->kind, sizeof(s->kind), "%s", kind);
 	s->steps = (int64_t)p->n;
 	s->error = p->n > 0 ? sum(p->predicted, p->n) / sum(p->measured, p->n) - 1 : NAN;
