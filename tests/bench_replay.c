@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 		"disaggregated", "paged:prefix=off", "paged:prefix=on",
 	};
 	static const char *const requests_default[] = {"100000", "1000000", "10000000"};
-	struct bench b = {.repeat = 3, .rate = 4};
+	struct bench b = {.repeat = 3, .rate = 3};
 	const struct option_row rows[] = {
 		{"policy", 'p', OPTION_LIST, &b.policies, "NAME[:k=v,...]",
 		 "policies to measure, those with prefix= on prompts with hash ids [all four, "
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		 0, 0},
 		{"repeat", 0, OPTION_INT, &b.repeat, "N", "runs of which the median is shown [3]",
 		 1, 101, 0},
-		{"rate", 0, OPTION_REAL, &b.rate, "RPS", "offered rate of synth:azure-conv [4]",
+		{"rate", 0, OPTION_REAL, &b.rate, "RPS", "offered rate of synth:azure-conv [3]",
 		 1e-3, 1e6, 0},
 		{.name = NULL},
 	};
