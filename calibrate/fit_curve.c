@@ -165,15 +165,30 @@ int fit_curve(struct fit *f, const struct points *p, struct err *e)
 	return rc;
 }
 
-/* Below the first knot as there; beyond the last as before it. */
+static double along(const struct fit *f, const double *size, double x)
+{
+	double share;
+	int i = piece(size, f->grid.axis[0].n, x, &share);
+	double low = exp(f->grid.value[i]), high = exp(f->grid.value[i + 1]);
+
+	return low + fmax(0, share) * (high - low);
+}
+
+/*
+ * Below the first knot as there; beyond the last as over the octave before it, or the last piece
+ * where that is steeper: times of tiles are stairs, and the last piece may be one tread.
+ */
 double fit_curve_ns(const struct fit *f, const struct point *at)
 {
 	const struct axis *a = &f->grid.axis[0];
-	double size[FIT_KNOTS] = {0}, share;
+	double size[FIT_KNOTS] = {0}, x = form_size(a->name, at);
 
 	for (int k = 0; k < a->n; k++)
 		size[k] = exp2(a->knot[k]);
-	int i = piece(size, a->n, form_size(a->name, at), &share);
-	double low = exp(f->grid.value[i]), high = exp(f->grid.value[i + 1]);
-	return low + fmax(0, share) * (high - low);
+	double last = size[a->n - 1], half = fmax(size[0], last / 2);
+	if (x <= last)
+		return along(f, size, x);
+	double last_ns = along(f, size, last);
+	double slope = (last_ns - along(f, size, half)) / (last - half);
+	return fmax(along(f, size, x), last_ns + slope * (x - last));
 }

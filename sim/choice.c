@@ -62,8 +62,9 @@ const struct param common_params[] = {
 	 .init = "0",
 	 .min = 0,
 	 .max = 1,
-	 .help = "1: with --weight-bits 8 or 4 the kernel before a GEMM quantises its activations, "
-		 "not a pass of their own as where it was timed; executor predict alone"},
+	 .help = "1: the kernel before a GEMM in few bits quantises its activations, not a pass of "
+		 "their own; where one was timed with it, it is left out, and the row notes "
+		 "fused-quant"},
 	{.name = NULL},
 };
 

@@ -177,7 +177,7 @@ static void print_pool(const struct capacity *c)
 	print_count(c->model.window_layers ? "slots" : "tokens", b->tokens);
 	printf("| %-36s | %15.2f |\n", at, users(c));
 	print_count("batch at which KV outgrows weights", crossover_batch(c));
-	printf("| %-36s | %12.3f ms |\n", "floor of a decode step, predicted",
+	printf("| %-36s | %12.3f ms |\n", "roofline of a decode step, predicted",
 	       cost_decode_floor_ns(&c->model, &c->device, c->want.tp) / 1e6);
 	if (c->model.window_layers)
 		printf("\n%lld of %lld layers attend to the last %lld tokens only: there is no "

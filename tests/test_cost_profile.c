@@ -125,6 +125,28 @@ static void test_prefill_steps_are_the_sum(void **state)
 	executor_free(x);
 }
 
+/* What a roofline takes for a kernel's constant is not in parts that were measured. */
+static void test_constants_of_the_roofline(void **state)
+{
+	(void)state;
+	const struct cost_want w = {.tp = 1, .kv_bits = 16};
+	struct model m = load_model("llama-3-8b");
+	struct measured of;
+	struct err e;
+	measured_init(&of);
+	of.device.gemm_t0_ns = 1e6;
+	struct executor *x = cost_predict_new(&m, &of.device, &w, &e);
+	double ns = llama_rows_ns(1, 1) + 32 * prefill_ns(1, 1, 0);
+	assert_near(step_ns(x, prompts(1, 1, 0)), ns, 1e-9 * ns);
+	/* 4 bits were not measured: no slower than 16, which were */
+	m.weight_bits = 4;
+	struct executor *quarter = cost_predict_new(&m, &of.device, &w, &e);
+	assert_true(step_ns(quarter, prompts(1, 1, 0)) == step_ns(x, prompts(1, 1, 0)));
+	assert_non_null(strstr(quarter->notes, "roofline-gemm"));
+	executor_free(x);
+	executor_free(quarter);
+}
+
 /* A step of both: the sum, or what mixed steps were measured to take, four fifths of it. */
 static void test_mixed_steps(void **state)
 {
@@ -797,6 +819,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decode_steps_are_the_sum),
 		cmocka_unit_test(test_prefill_steps_are_the_sum),
+		cmocka_unit_test(test_constants_of_the_roofline),
 		cmocka_unit_test(test_mixed_steps),
 		cmocka_unit_test(test_pieces_to_the_bit),
 		cmocka_unit_test(test_few_pieces),
