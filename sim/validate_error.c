@@ -69,8 +69,10 @@ static int set_item(struct tolerance *t, char *item, struct err *e)
 	*value++ = '\0';
 	double *at = find(t, item);
 
-	if (!at)
-		return err_unknown(e, "metric in --tolerance", item, metric_names, N_METRICS);
+	if (!at) {
+		err_unknown(e, "metric in --tolerance", item, metric_names, N_METRICS);
+		return err_set(e, "%.900s, and each with _p50 or _p90 behind it", e->text);
+	}
 	if (!isnan(*at))
 		return err_set(e, "--tolerance: %s is given twice", item);
 	return parse_real(value, "--tolerance", 0, 1e6, at, e);
