@@ -76,6 +76,9 @@ void real_columns_release(struct real_columns *c)
 	c->text = NULL;
 }
 
+/* Where a time is before the arrival it may be none, but a duration. */
+static const char one_clock[] = ", each a time on the clock of arrival, and no duration since then";
+
 static int check_order(const struct real_request *r, const char *file, struct err *e)
 {
 	const struct {
@@ -93,10 +96,11 @@ static int check_order(const struct real_request *r, const char *file, struct er
 		if (times[i].ns < times[before].ns)
 			return err_set(e,
 				       "%s:%lld: %s is %.9g s before %s: expected arrival, "
-				       "scheduled, first and last token in this order",
+				       "scheduled, first and last token in this order%s",
 				       file, (long long)r->line, times[i].what,
 				       (double)(times[before].ns - times[i].ns) / 1e9,
-				       times[before].what);
+				       times[before].what,
+				       times[i].ns < r->arrive_ns ? one_clock : "");
 		before = i;
 	}
 	return 0;

@@ -5,7 +5,8 @@
  * Read: a CSV with a header whose columns are named (`arrival=C,prompt=C,output=C,last=C[,first=C]
  * [,scheduled=C][,unit=s|ms|us|ns]`, by name or number from 1), one whose header is known (the
  * requests of a run of vLLM's engine, on its own clock), and the document of `vllm bench serve
- * --save-result --save-detailed`.
+ * --save-result --save-detailed`. In a CSV first, last and scheduled are times on the same clock as
+ * arrival, and no durations since then.
  */
 #ifndef RESULTS_REAL_LOG_H
 #define RESULTS_REAL_LOG_H

@@ -88,7 +88,9 @@ int validate_parse(struct validate_options *o, int argc, char **argv, struct err
 		"vllm bench serve "
 		"--save-result --save-detailed wrote, the requests of vLLM's engine, or\nany CSV "
 		"with --columns arrival=C,prompt=C,output=C,last=C[,first=C][,scheduled=C]"
-		"[,unit=s|ms|us|ns].";
+		"[,unit=s|ms|us|ns].\n"
+		"first, last and scheduled are times on the same clock as arrival, not durations "
+		"since it.";
 	const struct option_usage usage = {
 		.command = "validate",
 		.synopsis =

@@ -2,6 +2,7 @@
 #include "results/real_log.h"
 #include "tests/testing.h"
 #include <math.h>
+#include <string.h>
 
 #define ENGINE                                                                                     \
 	"id,planned_arrival_s,actual_arrival_s,input_tokens,output_tokens,queued_s,scheduled_s,"   \
@@ -24,6 +25,16 @@ static void assert_bad(const char *content, const char *columns, const char *par
 	struct err e = {""};
 
 	assert_refused(real_log_read(&l, testing_file("log", content), columns, &e), e, part);
+}
+
+/* Times that are out of order, but none before the arrival: durations explain nothing. */
+static void assert_not_hinted(const char *content)
+{
+	struct real_log l;
+	struct err e = {""};
+
+	assert_i64(real_log_read(&l, testing_file("log", content), COLUMNS, &e), -1);
+	assert_null(strstr(e.text, "duration"));
 }
 
 /* Sorted by arrival, from the first arrival on, to the nanosecond. */
@@ -140,9 +151,18 @@ static void test_bad_csv(void **state)
 	assert_bad(HEADER "0,5.5,2,1,2\n", COLUMNS, "log:2: column 2 (p): '5.5' is not whole");
 	assert_bad(HEADER "0,5,2,1,\n", COLUMNS, "log:2: column 5 (l): is empty");
 	assert_bad(HEADER "0,5,2,1,0.5\n", COLUMNS,
-		   "log:2: last token is 0.5 s before first token");
-	assert_bad(HEADER "0,5,2,1,2\n3,5,2,1,4\n", COLUMNS,
-		   "log:3: first token is 2 s before arrival");
+		   "log:2: last token is 0.5 s before first token: expected arrival, scheduled, "
+		   "first and last token in this order");
+	assert_bad(
+		HEADER "0,5,2,1,2\n3,5,2,1,4\n", COLUMNS,
+		"log:3: first token is 2 s before arrival: expected arrival, scheduled, first and "
+		"last token in this order, each a time on the clock of arrival, and no duration "
+		"since then");
+	/* what was meant is the clock, and what was written the time since the first token */
+	assert_bad(HEADER "100,5,2,101,3\n", COLUMNS,
+		   "log:2: last token is 98 s before first token: expected arrival, scheduled, "
+		   "first and last token in this order, each a time on the clock");
+	assert_not_hinted(HEADER "0,5,2,1,0.5\n");
 	assert_bad(ENGINE "7,9,9,30,2,1.5,1.25,3,4\n", NULL,
 		   "log:2: scheduled is 0.25 s before arrival");
 	assert_bad(HEADER "0,5,2,1,\"2\n", COLUMNS, "a quote");
