@@ -41,13 +41,32 @@ static int load(struct job *j, struct err *e)
 	return 0;
 }
 
+/* A profile with kernels forecasts by these alone, whatever whole steps it has. */
+static int check_mixture(const struct import *in, struct err *e)
+{
+	const struct import_file *kernels = NULL, *steps = NULL;
+
+	for (size_t i = 0; i < in->n_files; i++) {
+		const struct import_file *f = &in->files[i];
+
+		kernels = f->points > 0 ? f : kernels;
+		steps = f->steps > 0 ? f : steps;
+	}
+	if (!kernels || !steps)
+		return 0;
+	return err_set(e,
+		       "%.300s has times of kernels and %.300s has whole steps, which a profile "
+		       "with kernels does not use: make two profiles, one of each",
+		       kernels->path, steps->path);
+}
+
 static int read_tables(struct job *j, struct err *e)
 {
 	for (size_t i = 0; i < j->o->import.n; i++)
 		if (import_read(&j->in, j->o->import.items[i], e) < 0)
 			return -1;
 	import_fastest(&j->in);
-	return 0;
+	return check_mixture(&j->in, e);
 }
 
 static void set_source(struct profile *p, const struct calibrate_options *o)

@@ -250,6 +250,34 @@ static void test_refused_leaves_no_profile(void **state)
 	assert_i64(testing_count_files(profile), 0);
 }
 
+/* Nothing would use the whole steps: said before anything is fitted, in either order. */
+static void test_steps_beside_kernels(void **state)
+{
+	const char *steps = steps_table(), *profile = testing_path("both.json");
+	const char *kernels = testing_file("kernels.csv", "gemm_dtype,m,n,k,latency_ms\n"
+							  "bfloat16,1,1024,1024,0.005\n");
+	const char *fits = testing_file(
+		"fits.csv", "model,tp,bs_threshold,prefill_a,prefill_b,prefill_c,dec_small_a,"
+			    "dec_small_b,dec_small_c,dec_large_a,dec_large_b,dec_large_c\n"
+			    "opt-13b,1,95,18,0.1,7e-6,20,6e-4,0.04,7,6e-4,0.16\n");
+	const char *const orders[][2] = {{kernels, steps}, {steps, kernels}, {fits, kernels}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		struct run_output o = testing_run("calibrate --import %s --import %s --device h100 "
+						  "-m opt-13b -o %s",
+						  orders[i][0], orders[i][1], profile);
+
+		assert_exit(o, 1);
+		if (!strstr(o.err, "kernels.csv has times of kernels and ") ||
+		    !strstr(o.err, i < 2 ? "/steps.csv has whole" : "/fits.csv has whole") ||
+		    !strstr(o.err, ": make two profiles, one of each\n"))
+			fail_msg("%s", o.err);
+		testing_run_free(&o);
+	}
+	assert_i64(testing_count_files(profile), 0);
+}
+
 static char *read_file(const char *path)
 {
 	FILE *f = fopen(path, "rb");
@@ -342,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_to_standard_output),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_refused_leaves_no_profile),
+		cmocka_unit_test(test_steps_beside_kernels),
 		cmocka_unit_test(test_impossible_times),
 		cmocka_unit_test(test_picture),
 	};
