@@ -303,10 +303,10 @@ static const struct executor_ops unified_ops = {
 	.free = predict_free,
 };
 
-void cost_note(struct cost *c, const char *note)
+void cost_note(char notes[COST_NOTES], const char *note)
 {
-	size_t n = strlen(c->notes);
-	snprintf(c->notes + n, sizeof(c->notes) - n, "%s%s", n ? " " : "", note);
+	size_t n = strlen(notes);
+	snprintf(notes + n, COST_NOTES - n, "%s%s", n ? " " : "", note);
 }
 
 static void find_seqs(struct cost *c)

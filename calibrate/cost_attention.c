@@ -289,24 +289,24 @@ void cost_attention(struct cost_build *b)
 {
 	int bits = (int)b->w->kv_bits;
 	if (b->m->attention == ATTENTION_MLA) {
-		cost_note(b->c, "roofline-mla");
+		cost_note(b->c->notes, "roofline-mla");
 		return;
 	}
 	if (profile_has(b->p, OP_DECODE, bits))
 		b->c->decode = decode_table_new(b);
 	else
-		cost_note(b->c, "roofline-decode");
+		cost_note(b->c->notes, "roofline-decode");
 	if (profile_has(b->p, OP_PREFILL, bits))
 		b->c->prefill = prefill_table_new(b);
 	else
-		cost_note(b->c, "roofline-prefill");
+		cost_note(b->c->notes, "roofline-prefill");
 	b->measured = b->measured || b->c->decode || b->c->prefill;
 	if (b->c->decode && b->c->prefill && profile_has(b->p, OP_MIXED, bits))
 		b->c->mixed = mixed_table_new(b);
 	if (!b->c->mixed)
-		cost_note(b->c, "mixed-sum");
+		cost_note(b->c->notes, "mixed-sum");
 	if (b->c->decode && (b->c->decode->seqs_max == 0 || b->c->decode->inside == 0))
-		cost_note(b->c, "extrapolated-decode");
+		cost_note(b->c->notes, "extrapolated-decode");
 	if (b->c->prefill && b->c->prefill->tok_max == 0)
-		cost_note(b->c, "extrapolated-prefill");
+		cost_note(b->c->notes, "extrapolated-prefill");
 }

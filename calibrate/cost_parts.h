@@ -136,7 +136,7 @@ static inline double smaller(double a, double b)
 }
 
 /* Beside the others, once. */
-void cost_note(struct cost *c, const char *note);
+void cost_note(char notes[COST_NOTES], const char *note);
 
 /* cost_roofline.c */
 

@@ -202,7 +202,7 @@ static void note_part(struct cost_build *b, const struct part *part, const char 
 	char note[48];
 	snprintf(note, sizeof(note), "%s-%s", part->roofline ? "roofline" : "extrapolated", name);
 	if (part->roofline || part->outside)
-		cost_note(b->c, note);
+		cost_note(b->c->notes, note);
 }
 
 static void limit_linear(struct cost_build *b, struct part *rows)
@@ -254,11 +254,11 @@ void cost_measured(struct cost_build *b)
 	note_part(b, &rows, "rows");
 	linear.m = 1;
 	if (left_out(b, &linear) > 0)
-		cost_note(b->c, "fused-quant");
+		cost_note(b->c->notes, "fused-quant");
 	if (b->c->n_experts)
-		cost_note(b->c, "roofline-experts");
+		cost_note(b->c->notes, "roofline-experts");
 	if (b->w->pp > 1)
-		cost_note(b->c, "roofline-sends");
+		cost_note(b->c->notes, "roofline-sends");
 	if (b->c->cell_ns <= 0)
 		cost_attention(b);
 }

@@ -5,6 +5,7 @@
 
 struct whole {
 	struct executor x;
+	char notes[COST_NOTES];
 	struct whole_steps steps;
 	double send_ns, send_tok_ns; /* between stages */
 };
@@ -139,9 +140,13 @@ struct executor *cost_steps_new(const struct cost_build *b, struct err *e)
 	if (!s)
 		return NULL;
 	struct whole *w = xcalloc(1, sizeof(*w));
-	w->x = (struct executor){.ops = &whole_ops, .notes = b->w->pp > 1 ? "roofline-sends" : ""};
+	w->x = (struct executor){.ops = &whole_ops, .notes = w->notes};
 	w->steps = *s;
 	w->send_ns = cost_send_ns(b, 0);
 	w->send_tok_ns = cost_send_ns(b, 1) - w->send_ns;
+	if (b->w->pp > 1)
+		cost_note(w->notes, "roofline-sends");
+	if (s->mixed_share == 1 && s->mixed_held_out.folds == 0)
+		cost_note(w->notes, "mixed-sum");
 	return &w->x;
 }

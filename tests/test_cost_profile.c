@@ -803,6 +803,44 @@ static void test_whole_steps(void **state)
 	assert_fine(cost_predict_check(&m, &of.device, &two, &e), e);
 }
 
+static void assert_steps_notes(const struct whole_steps *s, int64_t pp, const char *notes)
+{
+	struct measured of;
+	measured_init(&of);
+	of.profile.n_fits = 0;
+	struct whole_steps own = *s;
+	of.profile.steps = &own;
+	of.profile.n_steps = 1;
+	const struct cost_want w = {.tp = 1, .pp = pp, .kv_bits = 16};
+	struct executor *x = predict(&of, "opt-13b", &w);
+	assert_string_equal(x->notes, notes);
+	executor_free(x);
+}
+
+/* A share of 1 is a sum that nobody measured, but where mixed steps were, and had that share. */
+static void test_notes_of_whole_steps(void **state)
+{
+	(void)state;
+	struct whole_steps s = opt_13b;
+	assert_steps_notes(&s, 1, "");
+	assert_steps_notes(&s, 2, "roofline-sends");
+	s.mixed_share = 1;
+	assert_steps_notes(&s, 1, "mixed-sum");
+	assert_steps_notes(&s, 2, "roofline-sends mixed-sum");
+	s.mixed_held_out.folds = 5;
+	assert_steps_notes(&s, 1, "");
+	struct executor *x;
+	struct device d;
+	struct err e;
+	struct model m = load_model("opt-13b");
+	assert_fine(device_load(&d, "a100-80g-distserve", &e), e);
+	x = cost_predict_new(&m, &d, &(struct cost_want){.tp = 1, .kv_bits = 16}, &e);
+	assert_non_null(x);
+	assert_string_equal(x->notes, "mixed-sum");
+	executor_free(x);
+	device_release(&d);
+}
+
 static void test_a_decode_step_is_asked_for(void **state)
 {
 	(void)state;
@@ -838,6 +876,7 @@ int main(void)
 		cmocka_unit_test(test_the_rest),
 		cmocka_unit_test(test_reduces),
 		cmocka_unit_test(test_whole_steps),
+		cmocka_unit_test(test_notes_of_whole_steps),
 		cmocka_unit_test(test_a_decode_step_is_asked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
