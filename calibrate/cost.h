@@ -27,7 +27,8 @@
  *   out.
  * - mixed-sum: prefill and decode in one step were not measured: it takes their sum.
  *
- * A run whose steps are larger than what was measured adds `extrapolated` (executor.h).
+ * A run with steps beyond what was measured adds `extrapolated` (executor.h). Where whole steps
+ * were measured, these are larger ones, and prompts after cached tokens. README.md has all words.
  */
 #ifndef CALIBRATE_COST_H
 #define CALIBRATE_COST_H

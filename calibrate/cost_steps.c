@@ -68,8 +68,12 @@ static bool whole_outside(const struct executor *x, const struct step *s)
 	const struct decode_batch b = {.seq = s->decode_seq, .ctx = s->decode_ctx};
 	struct decode_cost d;
 	whole_decode(x, &b, &d);
-	return (s->decode_seq > 0 && d.outside) ||
-	       (w->steps.prompt_tok.max > 0 && (double)s->prefill_tok > w->steps.prompt_tok.max);
+	if (s->decode_seq > 0 && d.outside)
+		return true;
+	if (w->steps.prompt_tok.max <= 0)
+		return false;
+	/* no table of whole steps has prompts after cached tokens */
+	return (double)s->prefill_tok > w->steps.prompt_tok.max || s->prefill_prior > 0;
 }
 
 static void whole_free(struct executor *x)

@@ -67,6 +67,35 @@ static void test_own_table_becomes_a_device(void **state)
 	testing_run_free(&o);
 }
 
+static void assert_notes(const char *profile, const char *policy, const char *notes)
+{
+	struct run_output o =
+		testing_run("run synth:constant,n=2,prompt=300,output=5 -p %s -m opt-13b -d %s "
+			    "-o jsonl",
+			    policy, profile);
+
+	assert_exit(o, 0);
+	has(&o, notes);
+	testing_run_free(&o);
+}
+
+/* A chunk of a prompt after another one is in no table of whole steps, and the row says so. */
+static void test_chunks_are_extrapolated(void **state)
+{
+	const char *table = steps_table(), *profile = testing_path("chunks.json");
+	struct run_output o =
+		testing_run("calibrate --import %s --device h100 -m opt-13b -o %s", table, profile);
+
+	(void)state;
+	assert_exit(o, 0);
+	testing_run_free(&o);
+	assert_notes(profile, "paged", "\"notes\":\"mixed-sum\"");
+	assert_notes(profile, "paged:chunk=128,max_seqs=64",
+		     "\"notes\":\"mixed-sum extrapolated\"");
+	assert_notes("a100-80g-distserve", "paged:chunk=128,max_seqs=64",
+		     "\"notes\":\"mixed-sum\"");
+}
+
 /* Bytes that are no UTF-8: text is refused, a name of a file becomes readable. */
 static void test_odd_bytes(void **state)
 {
@@ -364,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_table_becomes_a_device),
+		cmocka_unit_test(test_chunks_are_extrapolated),
 		cmocka_unit_test(test_odd_bytes),
 		cmocka_unit_test(test_show),
 		cmocka_unit_test(test_unified_scope),

@@ -771,6 +771,7 @@ static void test_whole_steps(void **state)
 	assert_near(step_ns(x, s), prefill + 0.25 * small, 1e-6);
 	assert_true(step_ns(x, (struct step){0}) == 0);
 	assert_false(outside(x, many));
+	assert_false(outside(x, prompts(1, 1000, 1)));
 	executor_free(x);
 	/* where it is known what was measured */
 	steps[0].batch.max = 128;
@@ -782,6 +783,7 @@ static void test_whole_steps(void **state)
 	assert_true(outside(x, (struct step){.decode_seq = 129, .decode_ctx = 1290}));
 	assert_true(outside(x, prompts(1, 4001, 0)));
 	assert_false(outside(x, prompts(1, 4000, 0)));
+	assert_true(outside(x, prompts(1, 1000, 1))); /* a chunk that no table has */
 	executor_free(x);
 	/* what it does not have */
 	struct err e;
