@@ -345,8 +345,10 @@ struct executor *cost_predict_new(const struct model *m, const struct device *d,
 		cost_measured(&b);
 	if (b.measured)
 		b.c->x.ops = &measured_ops;
-	else
-		snprintf(b.c->notes, sizeof(b.c->notes), "roofline");
+	if (!b.measured) {
+		b.c->notes[0] = '\0'; /* it stands for those of all parts */
+		cost_note(b.c->notes, "roofline");
+	}
 	if (b.c->cell_ns > 0)
 		b.c->x.ops = &unified_ops;
 	find_seqs(b.c);

@@ -1,6 +1,7 @@
 #include "sim/outcome.h"
 #include "sim/sessions.h"
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 void outcome_record(struct sim *s, const struct job *j, enum record_status status,
@@ -58,11 +59,18 @@ static const char *bound_name(const struct sim *s)
 	return names[most];
 }
 
-static void add_note(struct summary *out, const char *note)
+/* A word of the table in calibrate/README.md, beside the others. */
+static void __attribute__((format(printf, 2, 3)))
+add_note(struct summary *out, const char *fmt, ...)
 {
 	size_t n = strlen(out->notes);
+	va_list ap;
 
-	snprintf(out->notes + n, sizeof(out->notes) - n, "%s%s", n && *note ? " " : "", note);
+	if (n > 0 && n + 1 < sizeof(out->notes))
+		out->notes[n++] = ' ';
+	va_start(ap, fmt);
+	vsnprintf(out->notes + n, sizeof(out->notes) - n, fmt, ap);
+	va_end(ap);
 }
 
 /* NULLs where no pool remembers prompts. */
@@ -116,8 +124,7 @@ void outcome_summary(struct sim *s, struct summary *out)
 		out->steps && !s->c->hardware.kv_unlimited ? util_sum / (double)out->steps : NAN;
 	snprintf(out->bound, sizeof(out->bound), "%s", bound_name(s));
 	snprintf(out->times, sizeof(out->times), "%s", s->c->hardware.executor->ops->times);
-	out->notes[0] = '\0';
-	add_note(out, s->c->hardware.executor->notes);
+	snprintf(out->notes, sizeof(out->notes), "%s", s->c->hardware.executor->notes);
 	s->counts.outside = outside;
 	if (outside)
 		add_note(out, "extrapolated");
@@ -133,12 +140,8 @@ void outcome_summary(struct sim *s, struct summary *out)
 		add_note(out, "ttft=decode");
 	if (out->cached_tok != FIELD_NULL_INT && s->counts.with_ids == 0)
 		add_note(out, "no-hash-ids");
-	if (s->c->choice->common.stream > 1) {
-		char note[32];
-
-		snprintf(note, sizeof(note), "stream=%lld", (long long)s->c->choice->common.stream);
-		add_note(out, note);
-	}
+	if (s->c->choice->common.stream > 1)
+		add_note(out, "stream=%lld", (long long)s->c->choice->common.stream);
 }
 
 struct bin_sink {
