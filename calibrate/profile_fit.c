@@ -113,10 +113,40 @@ static int add_curves(struct profile *p, const struct points *of_op, const struc
 	return result;
 }
 
+/* The fit of an operation and bits, its curves behind it; where one of them fails, none stays. */
+static int add_op(struct profile *p, const struct points *of_op, const struct point *all,
+		  const struct fit_want *w, struct err *e)
+{
+	size_t before = p->n_fits;
+
+	if (add_fit(p, of_op, all, w, e) == 0 &&
+	    (!has_rows(all->op) || add_curves(p, of_op, w, e) == 0))
+		return 0;
+	while (p->n_fits > before)
+		fit_release(&p->fit[--p->n_fits]);
+	return -1;
+}
+
+static bool spare_none(void *arg, enum op op, int bits, const char *why)
+{
+	(void)arg;
+	(void)op;
+	(void)bits;
+	(void)why;
+	return false;
+}
+
 int profile_fit(struct profile *p, const struct points *points, const struct fit_want *w,
 		struct err *e)
 {
+	return profile_fit_sparing(p, points, w, spare_none, NULL, e);
+}
+
+int profile_fit_sparing(struct profile *p, const struct points *points, const struct fit_want *w,
+			profile_spare *spare, void *arg, struct err *e)
+{
 	struct points of_op = {.at = NULL};
+	struct err why;
 	int result = 0;
 
 	for (int op = 0; op < N_OPS; op++) {
@@ -128,9 +158,9 @@ int profile_fit(struct profile *p, const struct points *points, const struct fit
 			choose(&of_op, points, &all);
 			if (of_op.n == 0)
 				continue;
-			result = add_fit(p, &of_op, &all, w, e);
-			if (result == 0 && has_rows((enum op)op))
-				result = add_curves(p, &of_op, w, e);
+			if (add_op(p, &of_op, &all, w, &why) < 0 &&
+			    !spare(arg, all.op, all.bits, why.text))
+				result = err_set(e, "%s", why.text);
 		}
 	}
 	points_release(&of_op);

@@ -23,6 +23,16 @@ enum {
 int profile_fit(struct profile *p, const struct points *points, const struct fit_want *w,
 		struct err *e);
 
+/*
+ * Whether a profile can do without an operation and bits whose points make no fit; `why` is the
+ * sentence, which names both.
+ */
+typedef bool profile_spare(void *arg, enum op op, int bits, const char *why);
+
+/* profile_fit() that leaves out what can be spared: no fit of it is added, of no shape. */
+int profile_fit_sparing(struct profile *p, const struct points *points, const struct fit_want *w,
+			profile_spare *spare, void *arg, struct err *e);
+
 /* The fit that profile_ns() asks; NULL: none. */
 const struct fit *profile_find(const struct profile *p, const struct point *at);
 

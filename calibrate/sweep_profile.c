@@ -188,11 +188,12 @@ static size_t count(const struct points *points, enum op op, int bits)
 }
 
 /* Without these there is no step. */
+static const enum op needed[] = {OP_GEMM, OP_PREFILL, OP_DECODE};
+enum { N_NEEDED = sizeof(needed) / sizeof(needed[0]) };
+
 static int check_needed(const struct points *points, struct err *e)
 {
-	static const enum op needed[] = {OP_GEMM, OP_PREFILL, OP_DECODE};
-
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+	for (size_t i = 0; i < N_NEEDED; i++) {
 		size_t n = count(points, needed[i], 16), least = form_points_least(needed[i]);
 
 		if (n < least)
@@ -202,6 +203,31 @@ static int check_needed(const struct points *points, struct err *e)
 				       op_names[needed[i]], n, least);
 	}
 	return 0;
+}
+
+static void leave_out(const struct build *b, const char *why)
+{
+	if (b->w->left_out)
+		b->w->left_out(why);
+}
+
+static bool spare(void *arg, enum op op, int bits, const char *why)
+{
+	for (size_t i = 0; i < N_NEEDED; i++)
+		if (op == needed[i] && bits == 16)
+			return false;
+	leave_out(arg, why);
+	return true;
+}
+
+static void say_few(const struct build *b, const struct point *p, size_t n)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why),
+		 "%s, %d bits: %zu points are too few; a longer --budget times more",
+		 op_names[p->op], p->bits, n);
+	leave_out(b, why);
 }
 
 /* The points of what has enough of them. */
@@ -215,9 +241,8 @@ static struct points enough(const struct build *b)
 
 		if (n >= form_points_least(p->op))
 			points_add(&some, p);
-		else if (b->w->left_out &&
-			 count(&(struct points){.at = b->points->at, .n = i}, p->op, p->bits) == 0)
-			b->w->left_out(p->op, p->bits, n);
+		else if (count(&(struct points){.at = b->points->at, .n = i}, p->op, p->bits) == 0)
+			say_few(b, p, n);
 	}
 	return some;
 }
@@ -231,7 +256,7 @@ static int set_fits(struct build *b, struct err *e)
 	if (check_needed(b->points, e))
 		return -1;
 	some = enough(b);
-	rc = profile_fit(b->p, &some, &want, e) ||
+	rc = profile_fit_sparing(b->p, &some, &want, spare, b, e) ||
 	     sweep_rest(b->p, &some, b->w->model, b->w->tp, e);
 	points_release(&some);
 	return rc ? -1 : 0;

@@ -17,13 +17,16 @@ struct sweep_profile_want {
 	const char *source, *date;
 	const char *server; /* NULL: our own kernels */
 	uint64_t seed;	    /* of the split into folds */
-	/* What a step can do without, and had too few points: left out. May be NULL. */
-	void (*left_out)(enum op op, int bits, size_t points);
+	/* What a step can do without (any but GEMM and both attentions in 16 bits), and has too few
+	 * points or such as make no fit: left out. A sentence with operation and bits. May be NULL.
+	 */
+	void (*left_out)(const char *why);
 };
 
 /*
- * NULL: too few points of an operation, whole steps faster than the device can be: the sentence
- * says which, and both figures. Free with profile_free().
+ * NULL: too few points of an operation that a step needs, or such as make no fit, whole steps
+ * faster than the device can be: the sentence says which, and both figures. Free with
+ * profile_free().
  */
 struct profile *sweep_profile(const struct points *points, const struct sweep_profile_want *w,
 			      struct err *e);

@@ -155,20 +155,22 @@ static int hold_out(struct held_out *to, const struct whole *wholes, size_t n, e
 }
 
 /*
- * The rest that forecasts steps best which were held out. It is time between the parts: one that is
+ * The rest that forecasts steps best which were held out; of the kinds that the steps determine: of
+ * steps that are all of one token, one of two. It is time between the parts: one that is
  * negative says that parts were timed too long, and is none.
  */
-static int set_rest(struct rest *r, const struct whole *wholes, size_t n, struct err *e)
+static void set_rest(struct rest *r, const struct whole *wholes, size_t n)
 {
 	describe_sums(r, wholes, n);
 	r->points = n;
 	for (int kind = REST_NONE; kind < N_RESTS; kind++) {
 		struct held_out held;
 		double coef[2], error[2];
+		struct err undetermined;
 
-		if (fit_rest(wholes, n, kind, -1, coef, error, e) ||
-		    hold_out(&held, wholes, n, kind, e))
-			return -1;
+		if (fit_rest(wholes, n, kind, -1, coef, error, &undetermined) ||
+		    hold_out(&held, wholes, n, kind, &undetermined))
+			continue;
 		if (coef[0] < 0 || coef[1] < 0 ||
 		    (kind != REST_NONE && !(held.median < r->held_out.median)))
 			continue;
@@ -178,7 +180,6 @@ static int set_rest(struct rest *r, const struct whole *wholes, size_t n, struct
 		r->layer_tok_error = error[1];
 		r->held_out = held;
 	}
-	return 0;
 }
 
 /* Over all repeats, each beside the median of its point: more of them were made where they differ.
@@ -203,10 +204,10 @@ int sweep_rest(struct profile *p, const struct points *points, const struct mode
 	size_t n = 0;
 	int rc = forecast_all(p, points, m, tp, wholes, &n, e);
 
-	if (!rc && n > 0)
-		rc = set_rest(&p->rest, wholes, n, e);
-	if (!rc && n > 0)
+	if (!rc && n > 0) {
+		set_rest(&p->rest, wholes, n);
 		p->rest.tail = tail(wholes, n);
+	}
 	free(wholes);
 	return rc;
 }

@@ -222,12 +222,9 @@ static int store_fits(struct calibration *c, const struct profile *p, struct err
 	return 0;
 }
 
-static void say_left_out(enum op op, int bits, size_t points)
+static void say_left_out(const char *why)
 {
-	fprintf(stderr,
-		"omnibus calibrate: %s, %d bits: left out, as %zu points are too few; a longer "
-		"--budget times more\n",
-		op_names[op], bits, points);
+	fprintf(stderr, "omnibus calibrate: left out: %s\n", why);
 }
 
 static int make_profile(struct calibration *c, struct err *e)

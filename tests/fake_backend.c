@@ -180,6 +180,11 @@ static int fake_time(struct backend *b, const struct point *p, double *ns, struc
 		err_set(e, "there is no memory for %" PRId64 " rows", p->m);
 		return 1;
 	}
+	if (fake.only.ctx > 0 && p->op == fake.only.op && p->bits == fake.only.bits &&
+	    p->decode_ctx != fake.only.ctx) {
+		err_set(e, "no steps after %" PRId64 " tokens", p->decode_ctx);
+		return 1;
+	}
 	if (p->bits != 16 && p->bits != b->kv_bits)
 		return err_set(e, "there are no %d bits in this pool", p->bits);
 	if (p->op == OP_STEP)

@@ -18,7 +18,13 @@ struct fake {
 	enum op unknown;      /* not known to it; N_OPS: it knows all */
 	int64_t most_rows;    /* of a GEMM that it has memory for; 0: any */
 	int cannot_bits;      /* a cached number that it cannot do; 0: any */
-	bool seen;	      /* its peaks are no data sheet's */
+	/* of this operation and bits only points that decode after so many tokens; ctx 0: all */
+	struct {
+		enum op op;
+		int bits;
+		int64_t ctx;
+	} only;
+	bool seen; /* its peaks are no data sheet's */
 	/* what it was asked */
 	int64_t calls, opened, closed, op_calls[N_OPS];
 };

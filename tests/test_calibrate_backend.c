@@ -236,6 +236,56 @@ static void test_bits_that_the_backend_has_not(void **state)
 	assert_i64(fake.closed, 3);
 }
 
+/* With what is printed on stderr in a file. */
+static void run_telling(const struct calibrate_options *o, const char *told)
+{
+	int saved;
+
+	fflush(stderr);
+	saved = dup(STDERR_FILENO);
+	assert_non_null(freopen(told, "w", stderr));
+	run_fine(o);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+}
+
+static size_t count_in(const char *path, const char *part)
+{
+	char text[4096] = "";
+	FILE *f = fopen(path, "r");
+	size_t n = 0;
+
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	for (const char *at = text; (at = strstr(at, part)); at++)
+		n++;
+	return n;
+}
+
+/* All of the same context: what a token of it takes is not to be told from the constant. */
+static void test_what_makes_no_fit_is_left_out(void **state)
+{
+	const char *path = testing_path("mixed.json"), *told = testing_path("mixed.err");
+	struct calibrate_options o = options_of(path, NULL);
+	struct profile *p;
+
+	(void)state;
+	fake_reset(0.02);
+	fake.only.op = OP_MIXED;
+	fake.only.bits = 8;
+	fake.only.ctx = 1024;
+	run_telling(&o, told);
+	p = load(path);
+	assert_true(profile_has(p, OP_MIXED, 16) && profile_has(p, OP_DECODE, 8));
+	assert_false(profile_has(p, OP_MIXED, 8));
+	profile_free(p);
+	assert_i64(count_in(told, "left out: "), 1);
+	assert_i64(count_in(told, "omnibus calibrate: left out: mixed, 8 bits: the "), 1);
+	assert_i64(count_in(told, " points do not determine "), 1);
+}
+
 /* --- what is stored -----------------------------------------------------------------------------
  */
 
@@ -400,6 +450,19 @@ static void test_a_budget_that_is_too_small(void **state)
 	refuse(&o, "gemm, 16 bits: 1 points were timed, too few for a profile");
 }
 
+/* Of what a step needs. */
+static void test_points_that_make_no_fit(void **state)
+{
+	struct calibrate_options o = options_of(testing_path("no-fit.json"), NULL);
+
+	(void)state;
+	fake_reset(0.02);
+	fake.only.op = OP_DECODE;
+	fake.only.bits = 16;
+	fake.only.ctx = 4096;
+	refuse(&o, " points do not determine ");
+}
+
 static void test_what_can_be_refused_is_refused_before(void **state)
 {
 	struct calibrate_options o = options_of(testing_path("none/a.json"), NULL);
@@ -480,12 +543,14 @@ int main(void)
 		cmocka_unit_test(test_the_mean_beyond_the_median),
 		cmocka_unit_test(test_a_device_of_another_name),
 		cmocka_unit_test(test_bits_that_the_backend_has_not),
+		cmocka_unit_test(test_what_makes_no_fit_is_left_out),
 		cmocka_unit_test(test_points_and_fits_are_stored),
 		cmocka_unit_test(test_how_much_repeats_differ),
 		cmocka_unit_test(test_a_signal_leaves_the_points_and_no_profile),
 		cmocka_unit_test(test_a_failure_is_told_and_stored),
 		cmocka_unit_test(test_times_that_no_device_has),
 		cmocka_unit_test(test_a_budget_that_is_too_small),
+		cmocka_unit_test(test_points_that_make_no_fit),
 		cmocka_unit_test(test_what_can_be_refused_is_refused_before),
 		cmocka_unit_test(test_the_processor),
 		cmocka_unit_test(test_backends_that_are_there_or_not),
