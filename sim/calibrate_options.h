@@ -36,7 +36,8 @@ struct calibrate_options {
 
 /*
  * Modes --backend and --check. The options are checked for themselves, not whether backend, model
- * and files are there. Prints its result on stdout. Returns the exit code: 0, or EXIT_FAILED or
+ * and files are there. Prints its result on stdout: the profile alone, where that is the output.
+ * Returns the exit code: 0, or EXIT_FAILED or
  * EXIT_USAGE and a sentence.
  */
 int calibrate_backend(const struct calibrate_options *o, struct err *e);

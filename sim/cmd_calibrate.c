@@ -300,11 +300,16 @@ static int check_outputs(const struct calibrate_options *o, struct err *e)
 
 static int dispatch(const struct calibrate_options *o, int mode, struct err *e)
 {
+	int code;
+
 	if (check_outputs(o, e) < 0)
 		return EXIT_USAGE;
-	if (mode == IMPORT)
-		return calibrate_import(o, e);
-	return mode == SHOW ? calibrate_show(o, e) : calibrate_backend(o, e);
+	if (mode == SHOW)
+		return calibrate_show(o, e);
+	code = mode == IMPORT ? calibrate_import(o, e) : calibrate_backend(o, e);
+	if (code == 0 && o->output && strcmp(o->output, "-") != 0)
+		fprintf(stderr, "omnibus calibrate: wrote %s\n", o->output);
+	return code;
 }
 
 int cmd_calibrate(int argc, char **argv)

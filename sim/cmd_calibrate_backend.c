@@ -246,7 +246,7 @@ static int make_profile(struct calibration *c, struct err *e)
 	if (!p)
 		return -1;
 	rc = store_fits(c, p, e) || (c->o->output && profile_save(p, c->o->output, e));
-	if (!rc)
+	if (!rc && !(c->o->output && strcmp(c->o->output, "-") == 0))
 		calibrate_print_measured(stdout, p);
 	profile_free(p);
 	return rc ? -1 : 0;

@@ -217,6 +217,28 @@ static void test_a_device_of_another_name(void **state)
 	profile_free(p);
 }
 
+/* Of a profile on the standard output nothing else is there. */
+static void test_to_standard_output(void **state)
+{
+	const char *path = testing_path("out.json");
+	struct calibrate_options o = options_of("-", NULL);
+	struct err e = {.text = ""};
+	int saved, code;
+
+	(void)state;
+	fake_reset(0.01);
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	assert_non_null(freopen(path, "w", stdout));
+	code = calibrate_on(&fake_backend, &o, &e);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	if (code)
+		fail_msg("exit code %d: %s", code, e.text);
+	profile_free(load(path));
+}
+
 static void test_bits_that_the_backend_has_not(void **state)
 {
 	const char *path = testing_path("bits.json");
@@ -492,6 +514,7 @@ static void test_what_can_be_refused_is_refused_before(void **state)
 static void test_the_processor(void **state)
 {
 	const char *path = testing_path("cpu.json"), *db = testing_path("cpu.db");
+	char wrote[1200];
 	struct run_output o = testing_run("calibrate --backend cpu -m tiny --threads 1 --budget 6 "
 					  "-o %s --db %s",
 					  path, db);
@@ -511,6 +534,8 @@ static void test_the_processor(void **state)
 	}
 	assert_non_null(strstr(o.out, "Measured on "));
 	assert_non_null(strstr(o.out, "whole steps")); /* or that there were too few */
+	snprintf(wrote, sizeof(wrote), "omnibus calibrate: wrote %s\n", path);
+	assert_non_null(strstr(o.err, wrote));
 	testing_run_free(&o);
 	assert_query(db, "SELECT status FROM calibration", "complete");
 	profile_free(load(path));
@@ -542,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_whole_steps_beyond_their_parts),
 		cmocka_unit_test(test_the_mean_beyond_the_median),
 		cmocka_unit_test(test_a_device_of_another_name),
+		cmocka_unit_test(test_to_standard_output),
 		cmocka_unit_test(test_bits_that_the_backend_has_not),
 		cmocka_unit_test(test_what_makes_no_fit_is_left_out),
 		cmocka_unit_test(test_points_and_fits_are_stored),

@@ -36,6 +36,7 @@ static void has(const struct run_output *o, const char *part)
 static void test_own_table_becomes_a_device(void **state)
 {
 	const char *table = steps_table(), *profile = testing_path("mine.json");
+	char wrote[1200];
 	struct run_output o;
 	struct profile *p;
 	struct err e;
@@ -45,7 +46,8 @@ static void test_own_table_becomes_a_device(void **state)
 			"2026-01-31 --source 'my own' --server mine",
 			table, profile);
 	assert_exit(o, 0);
-	assert_string_equal(o.err, "");
+	snprintf(wrote, sizeof(wrote), "omnibus calibrate: wrote %s\n", profile);
+	assert_string_equal(o.err, wrote);
 	has(&o, "mine: my own, measured by others, fitted 2026-01-31");
 	has(&o, "| whole-steps     |      78 |      77 |");
 	has(&o, "steps.csv: 1 rows left out: prompts after cached tokens");
@@ -200,6 +202,7 @@ static void test_to_standard_output(void **state)
 	(void)state;
 	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o -", steps_table());
 	assert_exit(o, 0);
+	assert_string_equal(o.err, "");
 	p = profile_parse(o.out, strlen(o.out), "stdout", &e);
 	assert_non_null(p);
 	assert_string_equal(p->device.name, "h100");
