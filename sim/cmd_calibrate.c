@@ -45,15 +45,15 @@ static int check_modes(const struct parsed *p, int mode, struct err *e)
 		bool given;
 		int modes;
 	} all[] = {
-		{"-m", "--backend, --import and --show", o->model, ~0},
-		{"--tp", "--backend, --import and --show", p->tp_given, ~0},
+		{"-m", "--backend, --import and --show", o->model, BACKEND | IMPORT | SHOW},
+		{"--tp", "--backend, --import and --show", p->tp_given, BACKEND | IMPORT | SHOW},
 		{"--kv-bits", "--backend", p->kv_bits_given, BACKEND},
 		{"--budget", "--backend", p->budget_given, BACKEND},
 		{"-o", "--backend and --import", o->output, BACKEND | IMPORT},
 		{"--db", "--backend", o->db, BACKEND},
 		{"--seed", "--backend, --check and --import", p->seed_given,
 		 BACKEND | CHECK_ONLY | IMPORT},
-		{"--threads", "--backend", p->threads_given, BACKEND | CHECK_ONLY},
+		{"--threads", "--backend", p->threads_given, BACKEND},
 		{"--device", "--backend and --import", o->device, BACKEND | IMPORT},
 		{"--source", "--backend and --import", o->source, BACKEND | IMPORT},
 		{"--date", "--backend and --import", o->date, BACKEND | IMPORT},
@@ -63,9 +63,16 @@ static int check_modes(const struct parsed *p, int mode, struct err *e)
 		{"--plot", "--show", o->plot, SHOW},
 	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i].given && !(all[i].modes & mode))
-			return err_set(e, "%s is for %s", all[i].name, all[i].modes_text);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!all[i].given || (all[i].modes & mode))
+			continue;
+		if (mode == CHECK_ONLY)
+			return err_set(e,
+				       "--check takes no %s: it holds kernels against a reference, "
+				       "and times nothing",
+				       all[i].name);
+		return err_set(e, "%s is for %s", all[i].name, all[i].modes_text);
+	}
 	return 0;
 }
 

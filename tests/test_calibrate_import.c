@@ -255,6 +255,30 @@ static void test_usage(void **state)
 	}
 }
 
+static void test_check_takes_a_seed_alone(void **state)
+{
+	static const char *const options[] = {
+		"-m tiny",	     "--tp 1",	      "--kv-bits 4",
+		"--budget 5",	     "-o a.json",     "--db a.db",
+		"--threads 2",	     "--device mine", "--source a",
+		"--date 2026-01-31", "--server a",    "--scope sequence",
+		"--cell-ns 3",	     "--plot a.svg",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct run_output o = testing_run("calibrate --backend cpu --check %s", options[i]);
+		char want[100];
+
+		snprintf(want, sizeof(want), "omnibus calibrate: --check takes no %.*s: it holds ",
+			 (int)strcspn(options[i], " "), options[i]);
+		assert_exit(o, 2);
+		if (strncmp(o.err, want, strlen(want)) != 0)
+			fail_msg("%s: not '%s': %s", options[i], want, o.err);
+		testing_run_free(&o);
+	}
+}
+
 /* Nothing is written, and nothing was there before stays out. */
 static void test_refused_leaves_no_profile(void **state)
 {
@@ -402,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_unified_scope),
 		cmocka_unit_test(test_to_standard_output),
 		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_check_takes_a_seed_alone),
 		cmocka_unit_test(test_refused_leaves_no_profile),
 		cmocka_unit_test(test_steps_beside_kernels),
 		cmocka_unit_test(test_impossible_times),
