@@ -32,12 +32,23 @@ static void add_gemm(struct chart *c, const struct profile *p, const char *name,
 	}
 }
 
+static void set_title(struct chart *c, const char *what, const struct model *m, int64_t tp,
+		      const char *by)
+{
+	char split[32] = "";
+
+	if (tp > 1)
+		snprintf(split, sizeof(split), " (tp %lld)", (long long)tp);
+	snprintf(c->title, sizeof(c->title), "%s of %s%s by %s", what, m->name, split, by);
+}
+
 static void chart_gemm(struct chart *c, const struct profile *p, const struct model *m, int64_t tp)
 {
 	int64_t heads = m->heads / tp, inter = m->inter / tp;
 	int64_t qkv = (heads + 2 * model_local_kv_heads(m, tp)) * m->head_dim;
 
-	*c = (struct chart){.title = "GEMM by tokens", .x_label = "tokens", .y_label = "GEMM"};
+	*c = (struct chart){.x_label = "tokens", .y_label = "GEMM"};
+	set_title(c, "GEMM", m, tp, "tokens");
 	if (!profile_has(p, OP_GEMM, 16))
 		return;
 	add_gemm(c, p, "qkv", qkv, m->hidden);
@@ -52,9 +63,8 @@ static void chart_decode(struct chart *c, const struct profile *p, const struct 
 {
 	enum { CONTEXT_MIN = 64, CONTEXT_MAX = 131072, BATCH_MAX = 512 };
 
-	*c = (struct chart){.title = "decode attention of a layer by context of each sequence",
-			    .x_label = "context",
-			    .y_label = "decode attention of a layer"};
+	*c = (struct chart){.x_label = "context", .y_label = "decode attention of a layer"};
+	set_title(c, "decode attention of a layer", m, tp, "context of each sequence");
 	if (!profile_has(p, OP_DECODE, 16))
 		return;
 	for (int64_t batch = 1; batch <= BATCH_MAX; batch *= 8) {

@@ -18,7 +18,8 @@ struct chart_line {
 };
 
 struct chart {
-	const char *title, *x_label;
+	char title[160]; /* of shapes of a model: with its name */
+	const char *x_label;
 	const char *y_label; /* without the unit, us */
 	size_t n;	     /* lines; 0: the profile has nothing of the kind */
 	struct chart_line line[CHART_LINES];

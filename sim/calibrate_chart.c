@@ -98,7 +98,7 @@ static void fill(struct figure *f, const struct chart *charts)
 	for (int i = 0; i < CHARTS; i++) {
 		if (!charts[i].n)
 			continue;
-		struct figure_panel *panel = figure_panel(f, charts[i].title);
+		struct figure_panel *panel = figure_panel(f, charts[i].y_label);
 
 		snprintf(panel->x_label, sizeof(panel->x_label), "%s", charts[i].x_label);
 		snprintf(panel->y_label, sizeof(panel->y_label), "%s, us, predicted",

@@ -150,6 +150,22 @@ static void test_show(void **state)
 	testing_run_free(&o);
 }
 
+/* Whose shapes they are, also where no model was named. */
+static void test_charts_name_their_model(void **state)
+{
+	struct run_output o = testing_run("calibrate --show h200");
+
+	(void)state;
+	assert_exit(o, 0);
+	has(&o, "\nGEMM of llama-3-8b by tokens, predicted");
+	has(&o, "\ndecode attention of a layer of llama-3-8b by context of each sequence, ");
+	testing_run_free(&o);
+	o = testing_run("calibrate --show h200 -m llama-3-70b --tp 4");
+	assert_exit(o, 0);
+	has(&o, "\nGEMM of llama-3-70b (tp 4) by tokens, predicted");
+	testing_run_free(&o);
+}
+
 /* Of llama.cpp's server: every token attends over all cells in use. */
 static void test_unified_scope(void **state)
 {
@@ -423,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_chunks_are_extrapolated),
 		cmocka_unit_test(test_odd_bytes),
 		cmocka_unit_test(test_show),
+		cmocka_unit_test(test_charts_name_their_model),
 		cmocka_unit_test(test_unified_scope),
 		cmocka_unit_test(test_to_standard_output),
 		cmocka_unit_test(test_usage),
