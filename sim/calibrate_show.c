@@ -188,6 +188,36 @@ static int show(const struct profile *p, const struct calibrate_options *o, cons
 	return o->plot ? calibrate_plot(o->plot, p, m, o->tp, e) : 0;
 }
 
+static bool is_device(const char *name)
+{
+	size_t n;
+	const struct device *list = device_list(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A device of the list is no slip of a profile's name: nothing was measured on it. */
+static int refuse_name(const char *name, const char *const *names, size_t n, struct err *e)
+{
+	char list[512] = "";
+
+	if (!is_device(name)) {
+		err_unknown(e, "profile", name, names, n);
+		return config_suggest(name, "JSON file", e);
+	}
+	for (size_t i = 0, at = 0; i < n && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
+				       names[i]);
+	return err_set(e,
+		       "%s is a device without a profile: nothing was measured on it, and its "
+		       "forecasts are a roofline of its data sheet; profiles: %s, or the path of a "
+		       "JSON file",
+		       name, list);
+}
+
 static int load(const char *name, struct profile **p, struct err *e)
 {
 	const char *const *names;
@@ -200,8 +230,7 @@ static int load(const char *name, struct profile **p, struct err *e)
 		*p = profile_load(name, e);
 		return *p ? 0 : EXIT_FAILED;
 	}
-	err_unknown(e, "profile", name, names, n);
-	config_suggest(name, "JSON file", e);
+	refuse_name(name, names, n, e);
 	return EXIT_USAGE;
 }
 

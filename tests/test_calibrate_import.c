@@ -242,6 +242,10 @@ static void test_usage(void **state)
 		{"--show h200 --date 2026-01-31", "--date is for --backend and --import", 2},
 		{"--show h200 --plot cpu.png", "'cpu.png' does not end with .svg", 2},
 		{"--show h300", "unknown profile 'h300'", 2},
+		{"--show l40s",
+		 "l40s is a device without a profile: nothing was measured on it, and its "
+		 "forecasts are a roofline",
+		 2},
 		{"--show ./none.json", "cannot read the profile config ./none.json", 1},
 		{"--check", "one of these is missing", 2},
 		{"--import a.csv --device h300 -o p.json", "unknown device 'h300'", 2},
