@@ -12,7 +12,7 @@
 #include "sim/err.h"
 
 /* As schema.sql sets them. */
-enum { DB_APPLICATION_ID = 0x6f6d6e69, DB_SCHEMA_VERSION = 4 };
+enum { DB_APPLICATION_ID = 0x6f6d6e69, DB_SCHEMA_VERSION = 5 };
 
 enum db_owner {
 	DB_EMPTY, /* no tables: ours to fill */

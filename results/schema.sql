@@ -8,7 +8,7 @@
 -- came to its end.
 
 PRAGMA application_id = 1869442665; -- "omni"
-PRAGMA user_version = 4;            -- of this schema
+PRAGMA user_version = 5;            -- of this schema
 
 CREATE TABLE run (
 	-- One row a run: every setting, so that it can be repeated.
@@ -260,6 +260,7 @@ CREATE TABLE point (
 	bytes INTEGER NOT NULL,
 	ns REAL NOT NULL,            -- median of the repeats
 	min_ns REAL NOT NULL,
+	mean_ns REAL NOT NULL,       -- of them: a run of steps takes a sum
 	max_ns REAL NOT NULL,
 	repeats INTEGER NOT NULL,
 	PRIMARY KEY (calibration_id, idx)

@@ -31,7 +31,7 @@ static const size_t sizes[] = {
 enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static const char point_sql[] =
-	"INSERT OR REPLACE INTO point VALUES (?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?)";
+	"INSERT OR REPLACE INTO point VALUES (?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?)";
 static const char fit_sql[] = "INSERT INTO fit VALUES (?,?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?)";
 static const char coefficient_sql[] = "INSERT INTO coefficient VALUES (?,?,?,?,?)";
 static const char end_sql[] =
@@ -140,6 +140,7 @@ static int insert_point(sqlite3_stmt *insert, int64_t id, int64_t idx, const str
 	}
 	sqlite3_bind_double(insert, at++, p->ns);
 	sqlite3_bind_double(insert, at++, p->min_ns);
+	sqlite3_bind_double(insert, at++, p->mean_ns);
 	sqlite3_bind_double(insert, at++, p->max_ns);
 	sqlite3_bind_int64(insert, at, p->repeats);
 	return step(insert);

@@ -180,8 +180,9 @@ static void test_whole_steps_beyond_their_parts(void **state)
 /* One of eight takes ten times as long: a median does not see it, a mean is 1 + 9 / 8 of it. */
 static void test_the_mean_beyond_the_median(void **state)
 {
-	const char *path = testing_path("tail.json");
-	struct calibrate_options o = options_of(path, NULL);
+	const char *path = testing_path("tail.json"), *db = testing_path("tail.db");
+	struct calibrate_options o = options_of(path, db);
+	char want[40];
 	const struct point at = {.op = OP_GEMM, .bits = 16, .m = 64, .n = 512, .k = 256};
 	struct profile *p;
 
@@ -191,6 +192,11 @@ static void test_the_mean_beyond_the_median(void **state)
 	run_fine(&o);
 	p = load(path);
 	assert_near(p->rest.tail, 9.0 / 8, 0.15);
+	snprintf(want, sizeof(want), "%.5f", p->rest.tail);
+	assert_query(db,
+		     "SELECT printf('%.5f', sum(repeats * (mean_ns / ns - 1)) / sum(repeats)) "
+		     "FROM point WHERE op = 'step'",
+		     want);
 	assert_near(profile_ns(p, &at, NULL) / fake_ns(&at), 1 + p->rest.tail, 0.1);
 	profile_free(p);
 }

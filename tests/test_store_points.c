@@ -75,6 +75,7 @@ static void test_every_field_of_a_point(void **state)
 				.bytes = 14,
 				.ns = 15.5,
 				.min_ns = 14.5,
+				.mean_ns = 15.75,
 				.max_ns = 16.5,
 				.repeats = 17};
 	struct err e;
@@ -85,8 +86,8 @@ static void test_every_field_of_a_point(void **state)
 	assert_query(path,
 		     "SELECT idx, op, bits, m, n, k, heads, kv_heads, head_dim, prefill_seq, "
 		     "new_tok, prior_tok, decode_seq, decode_ctx, longest, devices, bytes, ns, "
-		     "min_ns, max_ns, repeats FROM point",
-		     "3|mixed|8|1|2|3|4|5|6|7|8|9|10|11|12|13|14|15.5|14.5|16.5|17");
+		     "min_ns, mean_ns, max_ns, repeats FROM point",
+		     "3|mixed|8|1|2|3|4|5|6|7|8|9|10|11|12|13|14|15.5|14.5|15.75|16.5|17");
 	store_points_close(s);
 }
 
