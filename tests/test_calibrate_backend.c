@@ -432,6 +432,49 @@ static void test_a_failure_is_told_and_stored(void **state)
 	assert_i64(fake.opened, fake.closed);
 }
 
+/* What stands between the quotes behind `sqlite3 calibration.db`. The caller frees it. */
+static char *query_of_readme(void)
+{
+	static const char before[] = "sqlite3 calibration.db \"";
+	FILE *f = fopen(testing_source("calibrate/README.md"), "r");
+	char *text = xcalloc(1, 1 << 20), *query;
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	query = strstr(text, before);
+	assert_non_null(query);
+	query += strlen(before);
+	assert_non_null(strchr(query, '"'));
+	*strchr(query, '"') = '\0';
+	query = xstrdup(query);
+	free(text);
+	return query;
+}
+
+/* Points of a calibration that failed are none of its rows. */
+static void test_the_query_of_the_readme(void **state)
+{
+	const char *path = testing_path("query.json"), *db = testing_path("query.db");
+	struct calibrate_options o = options_of(path, db);
+	char *query = query_of_readme(), *want;
+	struct err e;
+
+	(void)state;
+	fake_reset(0.5);
+	fake.fails_after = 60000;
+	assert_i64(run_quietly(&fake_backend, &o, &e), EXIT_FAILED);
+	assert_query(db, query, "");
+	fake_reset(0.01);
+	run_fine(&o);
+	want = stored_query(db, "SELECT op, bits, count(*), max(max_ns / min_ns) FROM point "
+				"WHERE calibration_id = 2 GROUP BY op, bits");
+	assert_non_null(strstr(want, "gemm|16|"));
+	assert_query(db, query, want);
+	free(want);
+	free(query);
+}
+
 /* --- profiles that are refused ------------------------------------------------------------------
  */
 
@@ -580,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_how_much_repeats_differ),
 		cmocka_unit_test(test_a_signal_leaves_the_points_and_no_profile),
 		cmocka_unit_test(test_a_failure_is_told_and_stored),
+		cmocka_unit_test(test_the_query_of_the_readme),
 		cmocka_unit_test(test_times_that_no_device_has),
 		cmocka_unit_test(test_a_budget_that_is_too_small),
 		cmocka_unit_test(test_points_that_make_no_fit),
