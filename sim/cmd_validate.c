@@ -50,6 +50,21 @@ static int parse_seen(const struct option_usage *u, struct option_row *rows, boo
 	return first;
 }
 
+/* What each kind judges. */
+static int read_tolerance(struct validate_options *o, struct err *e)
+{
+	static const char *const served[] = {"ttft", "ttft_p50", "ttft_p90",
+					     "tpot", "tpot_p50", "tpot_p90"};
+	static const char *const backend[] = {"ttft", "ttft_p50", "tpot",      "tpot_p50",
+					      "e2e",  "e2e_p50",  "throughput"};
+	const char *const *judged = o->served ? served : backend;
+	size_t n = o->served	? sizeof(served) / sizeof(served[0])
+		   : o->backend ? sizeof(backend) / sizeof(backend[0])
+				: 0;
+
+	return tolerance_parse(&o->tolerance, o->tolerance_text, judged, n, e);
+}
+
 int validate_parse(struct validate_options *o, int argc, char **argv, struct err *e)
 {
 	struct option_row rows[RUN_OPTION_ROWS + OWN_ROWS] = {
@@ -133,7 +148,7 @@ int validate_parse(struct validate_options *o, int argc, char **argv, struct err
 				  "machine; give one of them");
 	if (o->served && check_served(rows, given, o->argument, e) < 0)
 		return -1;
-	return tolerance_parse(&o->tolerance, o->tolerance_text, e) < 0 ? -1 : 1;
+	return read_tolerance(o, e) < 0 ? -1 : 1;
 }
 
 /* The options of run that the rows of --served do not have themselves. */

@@ -11,8 +11,7 @@ const char *const metric_names[N_METRICS] = {[METRIC_TTFT] = "ttft",
 					     [METRIC_ITL] = "itl",
 					     [METRIC_GAP] = "max_gap",
 					     [METRIC_E2E] = "e2e",
-					     [METRIC_THROUGHPUT] = "throughput",
-					     [METRIC_STEP] = "step"};
+					     [METRIC_THROUGHPUT] = "throughput"};
 
 /* clang-format off */
 const struct field error_fields[] = {
@@ -57,7 +56,16 @@ static double *find(struct tolerance *t, const char *name)
 	return NULL;
 }
 
-static int set_item(struct tolerance *t, char *item, struct err *e)
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return n == 0;
+}
+
+static int set_item(struct tolerance *t, char *item, const char *const *judged, size_t n_judged,
+		    struct err *e)
 {
 	char *value = strchr(item, '=');
 
@@ -73,12 +81,16 @@ static int set_item(struct tolerance *t, char *item, struct err *e)
 		err_unknown(e, "metric in --tolerance", item, metric_names, N_METRICS);
 		return err_set(e, "%.900s, and each with _p50 or _p90 behind it", e->text);
 	}
+	if (!is_one_of(item, judged, n_judged))
+		return err_unknown(e, "metric in --tolerance, of those that are judged here,", item,
+				   judged, n_judged);
 	if (!isnan(*at))
 		return err_set(e, "--tolerance: %s is given twice", item);
 	return parse_real(value, "--tolerance", 0, 1e6, at, e);
 }
 
-int tolerance_parse(struct tolerance *t, const char *text, struct err *e)
+int tolerance_parse(struct tolerance *t, const char *text, const char *const *judged,
+		    size_t n_judged, struct err *e)
 {
 	*t = (struct tolerance){.any = text != NULL};
 	set_all(t->mean, NAN);
@@ -92,7 +104,7 @@ int tolerance_parse(struct tolerance *t, const char *text, struct err *e)
 		if (parse_real(text, "--tolerance", 0, 1e6, &all, e) < 0)
 			return -1;
 		set_all(t->mean, all);
-		t->mean[METRIC_GAP] = t->mean[METRIC_STEP] = NAN;
+		t->mean[METRIC_GAP] = NAN;
 		return 0;
 	}
 	char *copy = xstrdup(text);
@@ -102,7 +114,7 @@ int tolerance_parse(struct tolerance *t, const char *text, struct err *e)
 		next = strchr(item, ',');
 		if (next)
 			*next++ = '\0';
-		result = set_item(t, item, e);
+		result = set_item(t, item, judged, n_judged, e);
 	}
 	free(copy);
 	return result;

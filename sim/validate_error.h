@@ -19,7 +19,6 @@ enum metric {
 	METRIC_GAP,	   /* longest gap of a request */
 	METRIC_E2E,	   /* arrival to last token */
 	METRIC_THROUGHPUT, /* requests a second: one pair */
-	METRIC_STEP,	   /* one step of a server */
 	N_METRICS
 };
 extern const char *const metric_names[N_METRICS];
@@ -32,11 +31,12 @@ struct tolerance {
 };
 
 /*
- * `text` is one number, for the means of all metrics but max_gap and step, or
+ * `text` is one number, for the means of all metrics but max_gap, or
  * "ttft=0.05,e2e_p50=0.02,...": a metric's name for its mean, with _p50 or _p90 behind it for those
- * of |error|. NULL: none.
+ * of |error|. NULL: none. Names that are not among those `judged` are refused; n_judged 0: all are.
  */
-int tolerance_parse(struct tolerance *t, const char *text, struct err *e);
+int tolerance_parse(struct tolerance *t, const char *text, const char *const *judged,
+		    size_t n_judged, struct err *e);
 
 /* A growing list of pairs. Zero it; release frees it. */
 struct error_pairs {

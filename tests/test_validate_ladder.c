@@ -22,7 +22,7 @@ static struct ladder_row row_of(const struct ladder_round *rounds, size_t n, con
 	struct err e;
 	char text[512] = "";
 
-	assert_fine(tolerance_parse(&t, tolerance, &e), e);
+	assert_fine(tolerance_parse(&t, tolerance, NULL, 0, &e), e);
 	ladder_rows(rows, rounds, n, &t, text, sizeof(text));
 	if (outside)
 		memcpy(outside, text, sizeof(text));
