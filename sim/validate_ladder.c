@@ -7,6 +7,7 @@
  */
 #include "sim/calibrate_options.h"
 #include "sim/resources.h"
+#include "sim/scratch.h"
 #include "sim/validate_ladder_run.h"
 #include "traces/trace.h"
 #include <math.h>
@@ -17,8 +18,8 @@ enum { POOL_TOK = 65536 };
 
 struct ladder {
 	const struct ladder_want *w;
-	char folder[64], profile[96];
-	const char *device;  /* what predicts: the user's profile, or the round's own */
+	const char *profile; /* the round's own */
+	const char *device;  /* what predicts: that, or the user's profile */
 	double rate;	     /* NaN: as the trace has it */
 	struct climb *climb; /* each policy's */
 };
@@ -26,7 +27,7 @@ struct ladder {
 /* What the rounds of one policy came to. */
 struct climb {
 	struct ladder_round *rounds;
-	char recording[2][96]; /* of a round's steps: of the run before, and of that after */
+	const char *recording[2]; /* of a round's steps: of the run before, and of that after */
 	struct error_pairs steps[N_LADDER_STEPS];
 };
 
@@ -209,17 +210,18 @@ static struct climb *climbs_new(const struct ladder *l)
 
 	for (size_t i = 0; i < l->w->n_policies; i++) {
 		c[i].rounds = xcalloc((size_t)l->w->rounds, sizeof(*c[i].rounds));
-		for (int k = 0; k < 2; k++)
-			snprintf(c[i].recording[k], sizeof(c[i].recording[k]), "%s/steps-%zu-%d",
-				 l->folder, i, k);
+		for (int k = 0; k < 2; k++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "steps-%zu-%d", i, k);
+			c[i].recording[k] = scratch_file(name);
+		}
 	}
 	return c;
 }
 
 static void climb_release(struct climb *c)
 {
-	for (int k = 0; k < 2; k++)
-		unlink(c->recording[k]);
 	for (int k = 0; k < N_LADDER_STEPS; k++)
 		error_release(&c->steps[k]);
 	free(c->rounds);
@@ -263,19 +265,14 @@ static int run_all(struct ladder *l, struct ladder_result *to, struct err *e)
 
 int ladder_run(const struct ladder_want *w, struct ladder_result *to, struct err *e)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct ladder l = {.w = w, .rate = NAN};
 
-	snprintf(l.folder, sizeof(l.folder), "%.40s/omnibus-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(l.folder)) {
-		err_set(e, "%s: cannot make a folder for what is measured", l.folder);
+	if (scratch_open(e) < 0)
 		return EXIT_FAILED;
-	}
-	snprintf(l.profile, sizeof(l.profile), "%s/profile.json", l.folder);
+	l.profile = scratch_file("profile.json");
 	l.device = w->profile ? w->profile : l.profile;
 	int code = run_all(&l, to, e);
 
-	unlink(l.profile);
-	rmdir(l.folder);
+	scratch_close();
 	return code;
 }
