@@ -1,6 +1,6 @@
 /* calibrate_sweep.c: a sweep with the signals that end it, its progress, its points stored. */
 #include "sim/calibrate_backend.h"
-#include <signal.h>
+#include "sim/endings.h"
 #include <time.h>
 #include <unistd.h>
 
@@ -10,34 +10,12 @@ struct watch {
 	bool show, shown;
 };
 
-static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
-enum { N_ENDINGS = sizeof(endings) / sizeof(endings[0]) };
-
 static volatile sig_atomic_t interrupted;
 
 static void interrupt(int sig)
 {
 	(void)sig;
 	interrupted = 1;
-}
-
-static void watch_endings(struct sigaction *before)
-{
-	struct sigaction ours = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
-
-	sigemptyset(&ours.sa_mask);
-	interrupted = 0;
-	for (int i = 0; i < N_ENDINGS; i++) {
-		sigaction(endings[i], NULL, &before[i]);
-		if (before[i].sa_handler == SIG_DFL) /* nohup ignores one */
-			sigaction(endings[i], &ours, NULL);
-	}
-}
-
-static void leave_endings(const struct sigaction *before)
-{
-	for (int i = 0; i < N_ENDINGS; i++)
-		sigaction(endings[i], &before[i], NULL);
 }
 
 static double now_s(void)
@@ -89,9 +67,10 @@ int calibrate_sweep(const struct sweep_want *w, const struct backend_ops *ops,
 	int rc;
 
 	sweep_list(w, &list);
-	watch_endings(before);
+	interrupted = 0;
+	endings_watch(interrupt, before);
 	rc = sweep_run(w, &list, ops, b, &hooks, r, e);
-	leave_endings(before);
+	endings_leave(before);
 	points_release(&list);
 	clear_progress(&c);
 	return rc;

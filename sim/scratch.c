@@ -1,12 +1,9 @@
 #include "sim/scratch.h"
+#include "sim/endings.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
-enum { N_ENDINGS = sizeof(endings) / sizeof(endings[0]) };
 
 struct file {
 	char *path, *unfinished; /* as traces/outfile.h writes it */
@@ -29,13 +26,12 @@ static void take_away(void)
 static void end(int sig)
 {
 	take_away();
-	raise(sig); /* as it was before: SA_RESETHAND */
+	raise(sig);
 }
 
 int scratch_open(struct err *e)
 {
 	const char *in = getenv("TMPDIR");
-	struct sigaction ours = {.sa_handler = end, .sa_flags = (int)SA_RESETHAND};
 	size_t size;
 
 	CHECK(!folder, "%s is open", folder);
@@ -49,12 +45,7 @@ int scratch_open(struct err *e)
 		folder = NULL;
 		return -1;
 	}
-	sigemptyset(&ours.sa_mask);
-	for (int i = 0; i < N_ENDINGS; i++) {
-		sigaction(endings[i], NULL, &actions_before[i]);
-		if (actions_before[i].sa_handler == SIG_DFL) /* nohup ignores one */
-			sigaction(endings[i], &ours, NULL);
-	}
+	endings_watch(end, actions_before);
 	return 0;
 }
 
@@ -75,8 +66,7 @@ const char *scratch_file(const char *name)
 void scratch_close(void)
 {
 	take_away();
-	for (int i = 0; i < N_ENDINGS; i++)
-		sigaction(endings[i], &actions_before[i], NULL);
+	endings_leave(actions_before);
 	for (struct file *f = atomic_exchange(&files, NULL), *before; f; f = before) {
 		before = f->before;
 		free(f->path);

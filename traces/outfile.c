@@ -1,8 +1,8 @@
 /* outfile.c: see outfile.h. */
 #include "traces/outfile.h"
+#include "sim/endings.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,9 +12,6 @@
 /* --- a signal that ends the program -------------------------------------------------------------
  */
 
-static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
-enum { N_ENDINGS = sizeof(endings) / sizeof(endings[0]) };
-
 static struct sigaction actions_before[N_ENDINGS];
 static _Atomic(const char *) unfinished; /* a name to take away, or NULL */
 
@@ -23,36 +20,19 @@ static void take_away(int sig)
 	const char *name = atomic_load(&unfinished);
 	if (name)
 		unlink(name);
-	raise(sig); /* as it was before: SA_RESETHAND; delivered when this returns */
-}
-
-/* With the signals held back: none comes between a file and the note of its name. */
-static void hold_endings(sigset_t *before)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	for (size_t i = 0; i < N_ENDINGS; i++)
-		sigaddset(&set, endings[i]);
-	sigprocmask(SIG_BLOCK, &set, before);
+	raise(sig); /* delivered when this returns */
 }
 
 static void watch_endings(const char *name)
 {
-	struct sigaction ours = {.sa_handler = take_away, .sa_flags = (int)SA_RESETHAND};
 	CHECK(!atomic_load(&unfinished), "%s while another file is written", name);
-	sigemptyset(&ours.sa_mask);
 	atomic_store(&unfinished, name);
-	for (size_t i = 0; i < N_ENDINGS; i++) {
-		sigaction(endings[i], NULL, &actions_before[i]);
-		if (actions_before[i].sa_handler == SIG_DFL) /* nohup ignores one */
-			sigaction(endings[i], &ours, NULL);
-	}
+	endings_watch(take_away, actions_before);
 }
 
 static void leave_endings(void)
 {
-	for (size_t i = 0; i < N_ENDINGS; i++)
-		sigaction(endings[i], &actions_before[i], NULL);
+	endings_leave(actions_before);
 	atomic_store(&unfinished, NULL);
 }
 
@@ -149,7 +129,7 @@ static int create_beside(struct outfile *o)
 static int open_beside(struct outfile *o)
 {
 	sigset_t before;
-	hold_endings(&before);
+	endings_hold(&before); /* none comes between a file and the note of its name */
 	int fd = create_beside(o);
 	if (fd >= 0)
 		watch_endings(o->temporary);
