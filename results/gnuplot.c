@@ -83,8 +83,7 @@ static int run(FILE *script, FILE *errors, char **picture, size_t *n, struct err
 	close(ends[0]);
 	if (rc == ENOENT)
 		return err_set(e, "gnuplot is not installed, which draws the picture (Debian: "
-				  "package gnuplot-nox); --format tsv prints the numbers without "
-				  "it");
+				  "package gnuplot-nox)");
 	if (rc)
 		return err_set(e, "gnuplot cannot be started: %s", strerror(rc));
 	while (waitpid(pid, &status, 0) < 0) {

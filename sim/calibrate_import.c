@@ -4,8 +4,10 @@
 #include "calibrate/import.h"
 #include "calibrate/profile_fit.h"
 #include "traces/outfile.h"
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct job {
 	const struct calibrate_options *o;
@@ -15,11 +17,35 @@ struct job {
 	struct profile *profile;
 };
 
-static const char *base_name(const char *path)
+enum { BASE_SIZE = 256 };
+
+/* The file's own name, with a ? for what would leave the line. Returns out. */
+static const char *base_name(const char *path, char out[BASE_SIZE])
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash ? slash + 1 : path;
+	snprintf(out, BASE_SIZE, "%s", slash ? slash + 1 : path);
+	for (char *c = out; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	return out;
+}
+
+/* The second of two names of one file would count all of it twice. */
+static int check_twice(const struct calibrate_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->import.n; i++) {
+		struct stat one, other;
+
+		if (stat(o->import.items[i], &one) < 0)
+			continue; /* reading says so */
+		for (size_t k = 0; k < i; k++)
+			if (stat(o->import.items[k], &other) == 0 && one.st_dev == other.st_dev &&
+			    one.st_ino == other.st_ino)
+				return err_set(e, "--import %.200s and %.200s are one file",
+					       o->import.items[k], o->import.items[i]);
+	}
+	return 0;
 }
 
 /* What the command line names. The exit code; 0: fine. */
@@ -27,6 +53,8 @@ static int load(struct job *j, struct err *e)
 {
 	const struct calibrate_options *o = j->o;
 
+	if (check_twice(o, e) < 0)
+		return EXIT_USAGE;
 	if (device_load(&j->device, o->device, e) < 0)
 		return device_is_path(o->device) ? EXIT_FAILED : EXIT_USAGE;
 	device_release(&j->device); /* its own profile is no part of the new one */
@@ -71,13 +99,14 @@ static int read_tables(struct job *j, struct err *e)
 
 static void set_source(struct profile *p, const struct calibrate_options *o)
 {
+	char base[BASE_SIZE];
 	size_t at = 0;
 
 	if (o->source)
 		snprintf(p->source, sizeof(p->source), "%s", o->source);
 	for (size_t i = 0; !o->source && i < o->import.n && at < sizeof(p->source); i++)
 		at += (size_t)snprintf(p->source + at, sizeof(p->source) - at, "%s%s",
-				       i ? ", " : "", base_name(o->import.items[i]));
+				       i ? ", " : "", base_name(o->import.items[i], base));
 }
 
 static struct profile *new_profile(const struct job *j)
@@ -133,18 +162,23 @@ static void print_files(FILE *out, const struct import *in)
 		"-------", "-------");
 	for (size_t i = 0; i < in->n_files; i++) {
 		const struct import_file *f = &in->files[i];
+		char base[BASE_SIZE];
 		size_t left_out = 0;
 
 		for (size_t k = 0; k < f->n_skips; k++)
 			left_out += f->skip[k].rows;
-		fprintf(out, "| %-52s | %-15s | %7zu | %7zu |\n", base_name(f->path), f->format,
-			f->rows, f->rows - left_out);
+		fprintf(out, "| %-52s | %-15s | %7zu | %7zu |\n", base_name(f->path, base),
+			f->format, f->rows, f->rows - left_out);
 	}
-	for (size_t i = 0; i < in->n_files; i++)
-		for (size_t k = 0; k < in->files[i].n_skips; k++)
-			fprintf(out, "%s%s: %zu rows left out: %s\n", i + k ? "" : "\n",
-				base_name(in->files[i].path), in->files[i].skip[k].rows,
-				in->files[i].skip[k].reason);
+	for (size_t i = 0; i < in->n_files; i++) {
+		const struct import_file *f = &in->files[i];
+		char base[BASE_SIZE];
+
+		base_name(f->path, base);
+		for (size_t k = 0; k < f->n_skips; k++)
+			fprintf(out, "%s%s: %zu rows left out: %s\n", i + k ? "" : "\n", base,
+				f->skip[k].rows, f->skip[k].reason);
+	}
 }
 
 /* Of the same size from several tables of all-reduces the fastest counts. */

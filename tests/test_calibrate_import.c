@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The least of an own table: 20 ms + 100 us a token + 5 ns its square; 8 ms + 500 ns of context +
  * 30 us a sequence. */
@@ -119,6 +120,14 @@ static void test_odd_bytes(void **state)
 	assert_exit(o, 0);
 	has(&o, "x?: steps.csv, measured by others");
 	testing_run_free(&o);
+	/* a line break and an escape in the table's name */
+	assert_i64(link(table, testing_path("a\nb\033.csv")), 0);
+	o = testing_run("calibrate --import '%s' --device h100 -m opt-13b -o %s/z.json",
+			testing_path("a\nb\033.csv"), folder);
+	assert_exit(o, 0);
+	has(&o, "z: a?b?.csv, measured by others");
+	assert_null(strchr(o.out, '\033'));
+	testing_run_free(&o);
 	o = testing_run("calibrate --import %s --device h100 -m opt-13b -o %s/.json", table,
 			folder);
 	assert_exit(o, 2);
@@ -223,6 +232,21 @@ static void test_to_standard_output(void **state)
 	assert_non_null(p);
 	assert_string_equal(p->device.name, "h100");
 	profile_free(p);
+	testing_run_free(&o);
+}
+
+/* By whatever names. */
+static void test_one_file_twice(void **state)
+{
+	const char *table = steps_table(), *other = testing_path("other.csv");
+
+	(void)state;
+	assert_i64(link(table, other), 0);
+	struct run_output o =
+		testing_run("calibrate --import %s --import %s --device h100 -m opt-13b -o no.json",
+			    table, other);
+	assert_exit(o, 2);
+	assert_non_null(strstr(o.err, "other.csv are one file"));
 	testing_run_free(&o);
 }
 
@@ -446,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_charts_name_their_model),
 		cmocka_unit_test(test_unified_scope),
 		cmocka_unit_test(test_to_standard_output),
+		cmocka_unit_test(test_one_file_twice),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_check_takes_a_seed_alone),
 		cmocka_unit_test(test_refused_leaves_no_profile),

@@ -288,7 +288,7 @@ static void test_refused(void **state)
 		{COLUMNS "-p paged", 2, "-m MODEL and -d DEVICE are needed"},
 		{STEPS COLUMNS "--tolerance tpt=1", 2, "nearest is 'tpot'"},
 		{STEPS COLUMNS "--tolerance foo=0.05", 2,
-		 "e2e, throughput, step, and each with _p50 or _p90 behind it\n"},
+		 "e2e, throughput, and each with _p50 or _p90 behind it\n"},
 		{STEPS COLUMNS "--tolerance tpot", 2, "'tpot' is not a number"},
 		{STEPS COLUMNS "--tolerance tpot=1,tpot=2", 2, "tpot is given twice"},
 		{STEPS COLUMNS "--tolerance tpot=-1", 2, "--tolerance"},

@@ -156,7 +156,7 @@ static void test_on_this_machine(void **state)
 	(void)state;
 	assert_exit(o, 3); /* it is no H200 */
 	assert_non_null(strstr(o.err, "requests a second, 0.6 of the "));
-	assert_non_null(strstr(o.err, "vllm-v1: throughput is off by "));
+	assert_non_null(strstr(o.err, "vllm-v1: tpot_mean is off by -"));
 	for (const char *c = o.out; *c; c++)
 		lines += *c == '\n';
 	assert_non_null(strstr(o.out, "\nvllm-v1,\"chunk=64,max_seqs=8\",tpot_p50,1,"));
@@ -181,6 +181,8 @@ static void test_refused(void **state)
 		{"-m tiny -p paged --db y.db x.csv", 2, "leave out --db"},
 		{"-m tiny -p paged --record y x.csv", 2, "leave out --db, --steps and --record"},
 		{"-m tiny -p paged --rate 1,2 synth:poisson,n=2", 2, "--backend takes one --rate"},
+		{"-m tiny -p paged --tolerance ttft=1,e2e_p90=0.1 synth:poisson,n=2", 2,
+		 "of those that are judged here, 'e2e_p90', nearest is 'e2e_p50'"},
 		{"-m tiny -p paged --clock wall x.csv", 2, "leave out --clock"},
 		{"-m tiny -p paged --rounds 0 x.csv", 2, "--rounds"},
 		{"-m tiny -p paged --load 0 x.csv", 2, "--load"},

@@ -169,6 +169,8 @@ static void test_refused(void **state)
 		{VLLM "512,64,4,1,1,1\n", "trace.csv", 2, "takes no argument beside it"},
 		{"vllm,meta-llama/Llama-3.1-8B,h200_sxm,int7,bf16,512,64,4,1,1,1\n", "", 1,
 		 "served.csv:2: precision 'int7' is not known: expected bf16, "},
+		{VLLM "512,64,4,1,1,1\n", "--tolerance itl=0.05", 2,
+		 "of those that are judged here, 'itl'"},
 		{VLLM "512,64,4,1,1,1\n", "--real x", 2, "give one of them"},
 		{VLLM "512,64,4,1,1,1\n", "-o xml", 2, "-o 'xml'"},
 		{VLLM "512,64,0,1,1,1\n", "", 1, "served.csv:2"},
