@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 256 };
+enum { FIELDS_MAX = 256, ROW_MAX = 16 << 20 };
 
 /* Headers that need no --columns. */
 static const struct known {
@@ -27,13 +27,14 @@ struct reader {
 	struct real_log *log;
 	const struct real_columns *columns;
 	struct input *in;
-	struct err *e;
-	bool failed, has_header;
 	enum clock clock;
 	int at[N_REAL_COLUMNS]; /* field of each, from 1; 0: none */
 	char *names;		/* the header's fields, each with its NUL */
 	size_t n_columns;
-	/* the row being read */
+	/* the row being read; a quoted field goes on over ends of lines */
+	bool complete;
+	int64_t line;	    /* its first; 0: none yet */
+	int64_t field_line; /* where the field that is not complete began */
 	char *text;
 	size_t text_len, text_size, field[FIELDS_MAX + 1], n;
 };
@@ -42,16 +43,17 @@ static void on_field(void *data, size_t len, void *arg)
 {
 	struct reader *r = arg;
 
-	if (r->n == FIELDS_MAX)
+	if (r->n++ >= FIELDS_MAX)
 		return; /* a row of so many is refused */
 	if (r->text_len + len + 1 > r->text_size) {
 		r->text_size = 2 * (r->text_len + len + 1);
 		r->text = xrealloc(r->text, r->text_size);
 	}
-	memcpy(r->text + r->text_len, data, len);
+	if (len > 0)
+		memcpy(r->text + r->text_len, data, len);
 	r->text[r->text_len + len] = '\0';
 	r->text_len += len + 1;
-	r->field[++r->n] = r->text_len;
+	r->field[r->n] = r->text_len;
 }
 
 static struct cell cell_of(const struct reader *r, enum real_column which)
@@ -62,7 +64,7 @@ static struct cell cell_of(const struct reader *r, enum real_column which)
 	for (size_t k = 0; k < i; k++)
 		name += strlen(name) + 1;
 	return (struct cell){.file = input_name(r->in),
-			     .line = input_line_no(r->in),
+			     .line = r->line,
 			     .column = r->at[which],
 			     .name = name,
 			     .text = r->text + r->field[i],
@@ -119,8 +121,7 @@ static int read_header(struct reader *r, struct err *e)
 				       "%s:%lld: the header is of no log that is known (%s): "
 				       "--columns arrival=C,prompt=C,output=C,last=C[,first=C]"
 				       "[,scheduled=C][,unit=s|ms|us|ns] says what stands where",
-				       input_name(r->in), (long long)input_line_no(r->in),
-				       known[0].format);
+				       input_name(r->in), (long long)r->line, known[0].format);
 		name = format->name;
 		r->log->format = format->format;
 	}
@@ -132,7 +133,6 @@ static int read_header(struct reader *r, struct err *e)
 	r->names = xcalloc(1, r->text_len + 1);
 	memcpy(r->names, r->text, r->text_len);
 	r->n_columns = r->n;
-	r->has_header = true;
 	return 0;
 }
 
@@ -148,8 +148,7 @@ static int read_time(struct reader *r, enum real_column which, int64_t *ns, stru
 
 static int read_request(struct reader *r, struct err *e)
 {
-	struct real_request q = {
-		.line = input_line_no(r->in), .gap_mean_ns = NAN, .gap_max_ns = NAN};
+	struct real_request q = {.line = r->line, .gap_mean_ns = NAN, .gap_max_ns = NAN};
 	struct cell prompt = cell_of(r, REAL_PROMPT), output = cell_of(r, REAL_OUTPUT);
 
 	if (r->n != r->n_columns)
@@ -172,44 +171,80 @@ static int read_request(struct reader *r, struct err *e)
 static void on_row(int end, void *arg)
 {
 	struct reader *r = arg;
-	bool blank = r->n == 0 || (r->n == 1 && r->field[1] == 1);
 
 	(void)end;
-	if (!r->failed && !blank) {
-		int result = r->n == FIELDS_MAX
-				     ? err_set(r->e, "%s:%lld: at most %d columns can be read",
-					       input_name(r->in), (long long)input_line_no(r->in),
-					       FIELDS_MAX - 1)
-			     : r->has_header ? read_request(r, r->e)
-					     : read_header(r, r->e);
-		r->failed = result < 0;
-	}
+	r->complete = true;
+}
+
+static int is_lf(unsigned char c)
+{
+	return c == '\n';
+}
+
+/* One line of the row, followed by a NUL. */
+static int read_line(struct reader *r, struct csv_parser *parser, char *line, size_t len,
+		     struct err *e)
+{
+	size_t n = r->n;
+	int64_t line_no = input_line_no(r->in);
+
+	if (r->line == 0)
+		r->line = r->field_line = line_no;
+	line[len] = '\n'; /* in place of the NUL: see input_line() */
+	if (csv_parse(parser, line, len + 1, on_field, on_row, r) != len + 1)
+		return err_set(e, "%s:%lld: column %zu: a quote in a wrong place (%s)",
+			       input_name(r->in), (long long)line_no, r->n + 1,
+			       csv_strerror(csv_error(parser)));
+	line[len] = '\0';
+	if (r->n > n)
+		r->field_line = line_no;
+	if (!r->complete && r->text_len + len > ROW_MAX)
+		return err_set(e, "%s:%lld: a quoted field of more than 16 MiB", input_name(r->in),
+			       (long long)r->field_line);
+	return 0;
+}
+
+/* The next row that is not blank. 1, 0 at the end, -1. */
+static int read_row(struct reader *r, struct csv_parser *parser, struct err *e)
+{
+	char *line;
+	size_t len;
+
 	r->n = r->text_len = 0;
+	r->line = 0;
+	r->complete = false;
+	while (!r->complete) {
+		int more = input_line(r->in, &line, &len, e);
+
+		if (more == 0 && r->line > 0)
+			return err_set(e, "%s:%lld: a quote that is opened here is never closed",
+				       input_name(r->in), (long long)r->field_line);
+		if (more <= 0)
+			return more;
+		if (r->line == 0 && strspn(line, " \t") == len)
+			continue;
+		if (read_line(r, parser, line, len, e) < 0)
+			return -1;
+	}
+	if (r->n > FIELDS_MAX)
+		return err_set(e, "%s:%lld: %zu columns: at most %d can be read", input_name(r->in),
+			       (long long)r->line, r->n, FIELDS_MAX);
+	return 1;
 }
 
 static int read_rows(struct reader *r, struct csv_parser *parser, struct err *e)
 {
-	char *line;
-	size_t len;
-	int more;
+	int more = read_row(r, parser, e);
 
-	while (!r->failed && (more = input_line(r->in, &line, &len, e)) > 0) {
-		line[len] = '\n'; /* in place of the NUL: see input_line() */
-		if (csv_parse(parser, line, len + 1, on_field, on_row, r) != len + 1)
-			return err_set(e, "%s:%lld: column %zu: a quote in a wrong place (%s)",
-				       input_name(r->in), (long long)input_line_no(r->in), r->n + 1,
-				       csv_strerror(csv_error(parser)));
-		line[len] = '\0';
-	}
-	if (r->failed || more < 0)
-		return -1;
-	if (r->n > 0 || r->text_len > 0)
-		return err_set(e, "%s: a quote is opened in the last row and never closed",
-			       input_name(r->in));
-	if (!r->has_header)
+	if (more == 0)
 		return err_set(e, "%s: is empty: expected the log of a real server",
 			       input_name(r->in));
-	return 0;
+	if (more < 0 || read_header(r, e) < 0)
+		return -1;
+	while ((more = read_row(r, parser, e)) > 0)
+		if (read_request(r, e) < 0)
+			return -1;
+	return more;
 }
 
 int real_log_csv(struct real_log *l, struct input *in, const struct real_columns *columns,
@@ -218,12 +253,12 @@ int real_log_csv(struct real_log *l, struct input *in, const struct real_columns
 	struct reader r = {.log = l,
 			   .columns = columns,
 			   .in = in,
-			   .e = e,
 			   .clock = columns ? columns->clock : CLOCK_S};
 	struct csv_parser parser;
 
 	if (csv_init(&parser, CSV_STRICT) != 0)
 		no_memory(1, sizeof(parser));
+	csv_set_term_func(&parser, is_lf);
 	int result = read_rows(&r, &parser, e);
 
 	csv_free(&parser);

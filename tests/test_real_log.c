@@ -168,6 +168,48 @@ static void test_bad_csv(void **state)
 	assert_bad(HEADER "0,5,2,1,\"2\n", COLUMNS, "a quote");
 }
 
+/* A quote left open takes in all that follows: the line is the one where it opens. */
+static void test_open_quote(void **state)
+{
+	static const char never[] = "a quote that is opened here is never closed";
+	static const struct {
+		const char *log, *columns, *line;
+	} cases[] = {
+		{HEADER "0,5,2,1,2\n\"1,5,2,1,2\n2,5,2,3,4\n", COLUMNS, "log:3: "},
+		{HEADER "0,5,2,1,2\n\n1,5,\"2,1,2\n2,5,2,3,4\n", COLUMNS, "log:4: "},
+		{HEADER "0,5,2,1,\"2\n", COLUMNS, "log:2: "},
+		{HEADER "0,5,2,1,2\n\"", COLUMNS, "log:3: "},
+		{"a,\"p,o,f,l\n0,5,2,1,2\n", COLUMNS, "log:1: "},
+		{"\"a,p,o,f,l\n0,5,2,1,2\n", COLUMNS, "log:1: "},
+		{ENGINE "7,9,9,30,2,1,2,3,4\n\"8,9,9,30,2,1,2,3,4\n", NULL, "log:3: "},
+		{ENGINE "7,9,9,30,2,1,2,3,4\n8,9,9,30,2,1,2,3,\"4\n", NULL, "log:3: "},
+		/* behind a field that goes over the end of its line */
+		{"x,a,p,o,f,l\n\"x\ny\",\"0,5,2,1,2\n", COLUMNS, "log:3: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char want[128];
+
+		snprintf(want, sizeof(want), "%s%s", cases[i].line, never);
+		assert_bad(cases[i].log, cases[i].columns, want);
+	}
+}
+
+/* Blank lines are none; quoted fields may hold commas and ends of lines. */
+static void test_quoted(void **state)
+{
+	struct real_log l = read_fine(
+		"\nx,a,p,o,f,l\n\"1,\n\n2\",0,5,2,1,2\n \n\"\",\"3\",5,2,4,5\r\n", COLUMNS);
+
+	(void)state;
+	assert_i64(l.n, 2);
+	assert_i64(l.at[0].line, 3);
+	assert_i64(l.at[1].line, 7);
+	assert_i64(l.at[1].arrive_ns, 3000000000);
+	real_log_release(&l);
+}
+
 static void test_bad_columns(void **state)
 {
 	const char *log = HEADER "0,5,2,1,2\n";
@@ -204,7 +246,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine),	  cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_bench),	  cmocka_unit_test(test_bench_without_starts),
-		cmocka_unit_test(test_bad_csv),	  cmocka_unit_test(test_bad_columns),
+		cmocka_unit_test(test_bad_csv),	  cmocka_unit_test(test_open_quote),
+		cmocka_unit_test(test_quoted),	  cmocka_unit_test(test_bad_columns),
 		cmocka_unit_test(test_bad_bench),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
