@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { DOCUMENT_MAX = 1 << 30 };
+static const double LAST_MAX_S = 4e9; /* 126 years: no simulated time goes beyond */
 
 enum array { ARRAY_PROMPT, ARRAY_OUTPUT, ARRAY_FIRST, ARRAY_GAPS, ARRAY_START, ARRAY_ERROR };
 enum { N_NEEDED = ARRAY_START, N_ARRAYS = ARRAY_ERROR + 1 };
@@ -64,7 +65,7 @@ static int read_s(const struct document *d, int which, size_t i, const json_t *v
 	*s = json_is_number(v) ? json_number_value(v) : -1;
 	if (*s >= 0 && *s <= 1e9)
 		return 0;
-	return refuse(d, which, i, "seconds, from 0 on", e);
+	return refuse(d, which, i, "seconds, from 0 to 1000000000", e);
 }
 
 static int read_tok(const struct document *d, int which, size_t i, int64_t *tok, struct err *e)
@@ -100,6 +101,9 @@ static int read_gaps(const struct document *d, size_t i, struct real_request *r,
 		sum_s += s;
 		longest_s = fmax(longest_s, s);
 	}
+	if (!((double)r->first_ns / 1e9 + sum_s < LAST_MAX_S))
+		return refuse(d, ARRAY_GAPS, i,
+			      "a last token less than 126 years after the first start", e);
 	r->last_ns = r->first_ns + to_ns(sum_s);
 	r->gap_mean_ns = n > 0 ? sum_s / (double)n * 1e9 : NAN;
 	r->gap_max_ns = n > 0 ? longest_s * 1e9 : NAN;
@@ -122,6 +126,12 @@ static int read_request(const struct document *d, size_t i, struct real_log *l, 
 		return -1;
 	if (d->array[ARRAY_START])
 		start_s = json_number_value(json_array_get(d->array[ARRAY_START], i));
+	if (!(start_s - d->first_start_s < LAST_MAX_S))
+		return refuse(d, ARRAY_START, i,
+			      "seconds, less than 126 years after the first of them", e);
+	if (!(start_s - d->first_start_s + first_s < LAST_MAX_S))
+		return refuse(d, ARRAY_FIRST, i,
+			      "a first token less than 126 years after the first start", e);
 	r.arrive_ns = to_ns(start_s - d->first_start_s);
 	r.first_ns = r.arrive_ns + to_ns(first_s);
 	if (read_gaps(d, i, &r, e) < 0)
@@ -135,7 +145,8 @@ static int find_start(struct document *d, struct err *e)
 		const json_t *v = json_array_get(d->array[ARRAY_START], i);
 
 		if (!json_is_number(v) || !(fabs(json_number_value(v)) <= 1e10))
-			return refuse(d, ARRAY_START, i, "seconds", e);
+			return refuse(d, ARRAY_START, i,
+				      "seconds, from -10000000000 to 10000000000", e);
 		if (i == 0 || json_number_value(v) < d->first_start_s)
 			d->first_start_s = json_number_value(v);
 	}

@@ -241,6 +241,57 @@ static void test_bad_bench(void **state)
 	assert_bad("{\"input_lens\": [1], ", NULL, "log:1: column 20: not valid JSON");
 }
 
+static const char *bench_of(const char *starts, const char *first, const char *gap, int gaps)
+{
+	static char text[1024];
+	size_t n = (size_t)snprintf(text, sizeof(text),
+				    "{\"input_lens\": [9, 9], \"output_lens\": [11, 11], "
+				    "\"start_times\": [%s], \"ttfts\": [%s, 1], \"itls\": [[",
+				    starts, first);
+
+	for (int i = 0; i < gaps; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 0 ? ", " : "", gap);
+	snprintf(text + n, sizeof(text) - n, "], []]}");
+	return text;
+}
+
+/* Each time and each sum of times stays below 4e18 ns, 126 years. */
+static void test_bench_limits(void **state)
+{
+	static const struct {
+		const char *starts, *first, *gap;
+		int gaps;
+		const char *part;
+	} cases[] = {
+		{"1e10, -1e10", "1", "1", 1,
+		 "log:1: field start_times: expected seconds, less than 126 "},
+		{"-1e10, 1e10", "1", "1", 1,
+		 "log:2: field start_times: expected seconds, less than 126 "},
+		{"0, 4e9", "1", "1", 1,
+		 "log:2: field start_times: expected seconds, less than 126 "},
+		{"0, 1.1e10", "1", "1", 1,
+		 "log:2: field start_times: expected seconds, from -1000"},
+		{"0, 1", "1.1e9", "1", 1,
+		 "log:1: field ttfts: expected seconds, from 0 to 1000000000"},
+		{"0, 1", "1", "1.1e9", 1,
+		 "log:1: field itls: expected seconds, from 0 to 1000000000"},
+		{"0, 1", "1e9", "9e8", 10, "log:1: field itls: expected a last token"},
+		{"0, 1", "1e9", "1e9", 10, "log:1: field itls: expected a last token"},
+		{"0, 1", "1e9", "1e9", 3, "log:1: field itls: expected a last token"},
+		{"3.5e9, 0", "5e8", "1", 0, "log:1: field ttfts: expected a first token"},
+	};
+	struct real_log l;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_bad(bench_of(cases[i].starts, cases[i].first, cases[i].gap, cases[i].gaps),
+			   NULL, cases[i].part);
+	l = read_fine(bench_of("999999999, 0", "1e9", "999999999", 2), NULL);
+	assert_i64(l.at[1].arrive_ns, 999999999000000000);
+	assert_i64(l.at[1].last_ns, 3999999997000000000);
+	real_log_release(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,7 +299,7 @@ int main(void)
 		cmocka_unit_test(test_bench),	  cmocka_unit_test(test_bench_without_starts),
 		cmocka_unit_test(test_bad_csv),	  cmocka_unit_test(test_open_quote),
 		cmocka_unit_test(test_quoted),	  cmocka_unit_test(test_bad_columns),
-		cmocka_unit_test(test_bad_bench),
+		cmocka_unit_test(test_bad_bench), cmocka_unit_test(test_bench_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
