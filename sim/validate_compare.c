@@ -101,23 +101,26 @@ static int print_worst(const struct validate_options *o, const struct pair *pair
 {
 	struct worst *all = xcalloc(n + 1, sizeof(*all));
 	const void *rows[N_WORST];
-	size_t n_rows = n < N_WORST ? n : N_WORST;
+	size_t n_all = 0, n_rows;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct pair *p = &pairs[i];
 		double m = p->measured[METRIC_E2E], f = p->predicted[METRIC_E2E];
 
-		all[i] = (struct worst){.line = p->line,
-					.arrive_s = p->arrive_s,
-					.prompt_tok = p->prompt_tok,
-					.output_tok = p->output_tok,
-					.ttft_measured_s = p->measured[METRIC_TTFT],
-					.ttft_predicted_s = p->predicted[METRIC_TTFT],
-					.e2e_measured_s = m,
-					.e2e_predicted_s = f,
-					.e2e_error = m > 0 ? f / m - 1 : 0};
+		if (!(m > 0)) /* no relative error */
+			continue;
+		all[n_all++] = (struct worst){.line = p->line,
+					      .arrive_s = p->arrive_s,
+					      .prompt_tok = p->prompt_tok,
+					      .output_tok = p->output_tok,
+					      .ttft_measured_s = p->measured[METRIC_TTFT],
+					      .ttft_predicted_s = p->predicted[METRIC_TTFT],
+					      .e2e_measured_s = m,
+					      .e2e_predicted_s = f,
+					      .e2e_error = f / m - 1};
 	}
-	qsort(all, n, sizeof(*all), by_error);
+	qsort(all, n_all, sizeof(*all), by_error);
+	n_rows = n_all < N_WORST ? n_all : N_WORST;
 	for (size_t i = 0; i < n_rows; i++)
 		rows[i] = &all[i];
 	int result = validate_print_next(o, worst_fields, rows, n_rows, e);
@@ -130,6 +133,7 @@ static int print_metrics(const struct validate_options *o, const struct pair *pa
 			 const double throughput[2], char *outside, size_t size, struct err *e)
 {
 	struct error_row rows[METRIC_THROUGHPUT + 1];
+	char zeros[256] = "";
 	const void *shown[METRIC_THROUGHPUT + 1];
 	size_t n_shown = 0;
 
@@ -143,8 +147,15 @@ static int print_metrics(const struct validate_options *o, const struct pair *pa
 		error_make(&rows[m], (enum metric)m, &p, &o->tolerance, outside, size);
 		if (p.n > 0)
 			shown[n_shown++] = &rows[m];
+		if (p.zeros > 0)
+			error_say(zeros, sizeof(zeros), "%s of %zu", metric_names[m], p.zeros);
 		error_release(&p);
 	}
+	if (zeros[0])
+		fprintf(stderr,
+			"omnibus validate: requests with a time of 0 in the log are left out of "
+			"its errors, as it has none: %s\n",
+			zeros);
 	return validate_print(o, error_fields, shown, n_shown, e);
 }
 

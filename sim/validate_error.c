@@ -126,6 +126,10 @@ void error_add(struct error_pairs *p, double measured, double predicted)
 {
 	if (isnan(measured) || isnan(predicted))
 		return;
+	if (!(measured > 0)) {
+		p->zeros++;
+		return;
+	}
 	if (p->n == p->room) {
 		p->room = p->room ? 2 * p->room : 64;
 		p->measured = xrealloc(p->measured, p->room * sizeof(*p->measured));
@@ -149,14 +153,6 @@ static double mean(const double *x, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
 	return n > 0 ? sum / (double)n : NAN;
-}
-
-/* Of a time that was measured as nothing any forecast but nothing is off without limit. */
-static double error_of(double measured, double predicted)
-{
-	if (measured == predicted)
-		return 0;
-	return measured == 0 ? INFINITY : predicted / measured - 1;
 }
 
 void error_say(char *outside, size_t size, const char *fmt, ...)
@@ -193,7 +189,7 @@ static void spread(struct error_row *r, const struct error_pairs *p)
 	double *errors = xcalloc(p->n + 1, sizeof(*errors));
 
 	for (size_t i = 0; i < p->n; i++)
-		errors[i] = error_of(p->measured[i], p->predicted[i]);
+		errors[i] = p->predicted[i] / p->measured[i] - 1;
 	r->signed_mean = mean(errors, p->n);
 	for (size_t i = 0; i < p->n; i++)
 		errors[i] = fabs(errors[i]);
@@ -203,6 +199,21 @@ static void spread(struct error_row *r, const struct error_pairs *p)
 	free(errors);
 }
 
+/* Of a metric without a pair. */
+static void say_unknown(enum metric m, const struct error_pairs *p, const struct tolerance *t,
+			char *outside, size_t size)
+{
+	if (!t)
+		return;
+	bool asked = !isnan(t->mean[m]) || !isnan(t->p50[m]) || !isnan(t->p90[m]);
+
+	if (p->zeros > 0 && asked)
+		error_say(outside, size, "%s is 0 in the log of all requests: it has no error",
+			  metric_names[m]);
+	else if (t->named[m])
+		error_say(outside, size, "%s is not known of any request", metric_names[m]);
+}
+
 void error_make(struct error_row *r, enum metric m, const struct error_pairs *p,
 		const struct tolerance *t, char *outside, size_t size)
 {
@@ -210,13 +221,12 @@ void error_make(struct error_row *r, enum metric m, const struct error_pairs *p,
 	snprintf(r->metric, sizeof(r->metric), "%s", metric_names[m]);
 	r->pairs = (int64_t)p->n;
 	if (p->n == 0) {
-		if (t && t->named[m])
-			error_say(outside, size, "%s is not known of any request", metric_names[m]);
+		say_unknown(m, p, t, outside, size);
 		return;
 	}
 	r->measured = mean(p->measured, p->n);
 	r->predicted = mean(p->predicted, p->n);
-	r->error = error_of(r->measured, r->predicted);
+	r->error = r->predicted / r->measured - 1;
 	if (p->n > 1)
 		spread(r, p);
 	if (!t)

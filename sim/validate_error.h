@@ -3,7 +3,8 @@
  * pairs, and whether those are within a tolerance.
  *
  * An error is predicted / measured - 1: above 0, the forecast is too slow (of a throughput: too
- * high).
+ * high). A time that was measured as 0, by a clock too coarse for it, has no relative error: such a
+ * pair is left out and counted.
  */
 #ifndef SIM_VALIDATE_ERROR_H
 #define SIM_VALIDATE_ERROR_H
@@ -42,6 +43,7 @@ int tolerance_parse(struct tolerance *t, const char *text, const char *const *ju
 struct error_pairs {
 	double *measured, *predicted; /* in the unit of the metric: seconds, or a second */
 	size_t n, room;
+	size_t zeros; /* left out: measured as 0 */
 };
 /* A NaN on either side: there is no such pair. */
 void error_add(struct error_pairs *p, double measured, double predicted);
@@ -63,7 +65,8 @@ extern const struct field error_fields[];
 /* Appends to a text of that size, after a semicolon where there is something. */
 void error_say(char *outside, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* `t` may be NULL. What is outside it is said. */
+/* `t` may be NULL. What is outside it is said; so is a metric that it is for, and that all pairs
+ * were measured as 0 of. */
 void error_make(struct error_row *r, enum metric m, const struct error_pairs *p,
 		const struct tolerance *t, char *outside, size_t size);
 

@@ -219,6 +219,56 @@ static void test_verdict(void **state)
 	}
 }
 
+/* A time of 0 has no relative error: left out of its metric and of the worst, and counted. */
+static void test_zeros(void **state)
+{
+	/* TTFT 0, 20 and 10 ms; E2E 0, 40 and 30 ms; the forecast 10 and 20 each */
+	static const char log[] =
+		HEADER "0,9,2,0,0\n10,9,2,10.02,10.04\n20,9,2,20.01,20.03\n30,9,1,30,30\n";
+	struct run_output o = validate(log, STEPS COLUMNS "-o jsonl");
+	struct lines l;
+
+	(void)state;
+	assert_exit(o, 0);
+	assert_non_null(strstr(o.err, "requests with a time of 0 in the log are left out of its "
+				      "errors, as it has none: ttft of 2; tpot of 1; e2e of 2\n"));
+	l = read_lines(o.out);
+	assert_metric(&l, "ttft", 2, (double[]){0.015, 0.01, -1 / 3.0, -0.25, 0.25, 0.45, 0.5});
+	assert_metric(&l, "tpot", 2, (double[]){0.02, 0.01, -0.5, -0.5, 0.5, 0.5, 0.5});
+	assert_metric(&l, "e2e", 2,
+		      (double[]){0.035, 0.02, -3 / 7.0, -5 / 12.0, 5 / 12.0, 29 / 60.0, 0.5});
+	assert_i64(l.n, 4 + 2);
+	assert_i64(json_integer_value(json_object_get(l.at[4], "line")), 3);
+	assert_i64(json_integer_value(json_object_get(l.at[5], "line")), 4);
+	free_lines(&l);
+	testing_run_free(&o);
+	o = validate(TWO, STEPS COLUMNS);
+	assert_null(strstr(o.err, "time of 0"));
+	testing_run_free(&o);
+}
+
+/* Where no request has an error a tolerance does not hold, whatever it is. */
+static void test_only_zeros(void **state)
+{
+	static const char log[] = HEADER "0,9,1,0,0\n";
+	struct run_output o = validate(log, STEPS COLUMNS);
+
+	(void)state;
+	assert_exit(o, 0);
+	assert_null(strstr(o.out, "inf"));
+	assert_null(strstr(o.out, "nan"));
+	testing_run_free(&o);
+	o = validate(log, STEPS COLUMNS "--tolerance 1000");
+	assert_exit(o, 3);
+	assert_non_null(strstr(o.err, "ttft is 0 in the log of all requests: it has no error; e2e "
+				      "is 0 in the log"));
+	testing_run_free(&o);
+	o = validate(log, STEPS COLUMNS "--tolerance e2e_p90=1000");
+	assert_exit(o, 3);
+	assert_null(strstr(o.err, "ttft is 0"));
+	testing_run_free(&o);
+}
+
 static void test_formats(void **state)
 {
 	struct run_output o = validate(TWO, STEPS COLUMNS "-o csv --tolerance ttft=0.1");
@@ -382,7 +432,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_hand),	    cmocka_unit_test(test_worst_ten),
 		cmocka_unit_test(test_bench),	    cmocka_unit_test(test_no_queue),
-		cmocka_unit_test(test_verdict),	    cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_verdict),	    cmocka_unit_test(test_zeros),
+		cmocka_unit_test(test_only_zeros),  cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_no_arrivals), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lost),	    cmocka_unit_test(test_stored_run),
 	};

@@ -124,11 +124,13 @@ static void test_steps(void **state)
 	error_add(&p, 1, 0.5);
 	error_add(&p, 2, 2);
 	error_add(&p, 4, 5);
+	error_add(&p, 0, 5); /* no relative error */
 	const struct summary of = {.policy = "paged", .given = "chunk=256"};
 
 	ladder_steps_make(&s, &of, "decode", &p);
 	assert_string_equal(s.given, "chunk=256");
 	assert_i64(s.steps, 3);
+	assert_i64(p.zeros, 1);
 	assert_string_equal(s.kind, "decode");
 	assert_near(s.measured_s, 2, 0);
 	assert_near(s.predicted_s, 2, 0);
