@@ -19,6 +19,18 @@ static int find(const char *const *names, int n, const char *name)
 	return i;
 }
 
+static int set_unit(struct real_columns *c, const char *value, struct err *e)
+{
+	int unit = find(units, N_UNITS, value);
+
+	if (c->clock != CLOCK_UNKNOWN)
+		return err_set(e, "--columns: unit is given twice");
+	if (unit == N_UNITS)
+		return err_unknown(e, "unit in --columns", value, units, N_UNITS);
+	c->clock = (enum clock)unit;
+	return 0;
+}
+
 static int set_column(struct real_columns *c, char *item, struct err *e)
 {
 	char *value = strchr(item, '=');
@@ -30,13 +42,8 @@ static int set_column(struct real_columns *c, char *item, struct err *e)
 
 	if (key > N_REAL_COLUMNS)
 		return err_unknown(e, "name in --columns", item, keys, N_REAL_COLUMNS + 1);
-	if (key == N_REAL_COLUMNS) {
-		int unit = find(units, N_UNITS, value);
-
-		c->clock = (enum clock)unit;
-		return unit < N_UNITS ? 0
-				      : err_unknown(e, "unit in --columns", value, units, N_UNITS);
-	}
+	if (key == N_REAL_COLUMNS)
+		return set_unit(c, value, e);
 	if (c->name[key])
 		return err_set(e, "--columns: %s is given twice", item);
 	c->name[key] = value;
@@ -63,11 +70,14 @@ static int set_columns(struct real_columns *c, struct err *e)
 
 int real_columns_parse(const char *text, struct real_columns *c, struct err *e)
 {
-	*c = (struct real_columns){.text = xstrdup(text), .clock = CLOCK_S};
-	if (set_columns(c, e) == 0)
-		return 0;
-	real_columns_release(c);
-	return -1;
+	*c = (struct real_columns){.text = xstrdup(text), .clock = CLOCK_UNKNOWN};
+	if (set_columns(c, e) < 0) {
+		real_columns_release(c);
+		return -1;
+	}
+	if (c->clock == CLOCK_UNKNOWN)
+		c->clock = CLOCK_S;
+	return 0;
 }
 
 void real_columns_release(struct real_columns *c)

@@ -80,13 +80,29 @@ static int find_field(const struct reader *r, const char *name)
 	return 0;
 }
 
+/* -1: a sentence where another field behind `at` has its name. */
+static int check_once(const struct reader *r, int at, struct err *e)
+{
+	const char *name = r->text + r->field[at - 1];
+
+	for (size_t i = (size_t)at; i < r->n; i++)
+		if (strcmp(r->text + r->field[i], name) == 0)
+			return err_set(e,
+				       "%s:%lld: the header has '%.100s' in columns %d and %zu: "
+				       "--columns takes the number of the one that is meant",
+				       input_name(r->in), (long long)r->line, name, at, i + 1);
+	return at;
+}
+
 /* By name, or by number from 1. */
 static int find_column(const struct reader *r, const char *name, struct err *e)
 {
 	const char *names[FIELDS_MAX];
 	int at = find_field(r, name);
 
-	if (at == 0 && name[strspn(name, "0123456789")] == '\0' && strlen(name) < 4)
+	if (at > 0)
+		return check_once(r, at, e);
+	if (name[strspn(name, "0123456789")] == '\0' && strlen(name) < 4)
 		at = atoi(name);
 	if (at >= 1 && at <= (int)r->n)
 		return at;

@@ -81,6 +81,17 @@ static void test_columns(void **state)
 	real_log_release(&l);
 }
 
+/* Of two columns with one name a number says which; others may be there twice. */
+static void test_twice(void **state)
+{
+	struct real_log l = read_fine("a,p,o,f,l,p,x,x\n0,5,2,1,2,6,7,8\n",
+				      "arrival=a,prompt=6,output=o,last=l");
+
+	(void)state;
+	assert_i64(l.at[0].prompt_tok, 6);
+	real_log_release(&l);
+}
+
 static const char bench[] = "{\"request_rate\": 4.0, \"input_lens\": [10, 20, 30],"
 			    " \"output_lens\": [3, 0, 1], \"ttfts\": [0.25, 0.0, 0.5],"
 			    " \"itls\": [[0.5, 0.125], [], []],"
@@ -219,6 +230,12 @@ static void test_bad_columns(void **state)
 	assert_bad(log, "arrival=a,prompt=p,output=o,last=l,unit=min", "'min'");
 	assert_bad(log, "arrival=a,prompt=p,output=o,end=l", "unknown name in --columns 'end'");
 	assert_bad(log, "arrival=a,arrival=p,output=o,last=l", "arrival is given twice");
+	assert_bad(log, COLUMNS ",unit=s,unit=ns", "--columns: unit is given twice");
+	assert_bad(log, COLUMNS ",unit=s,unit=s", "--columns: unit is given twice");
+	assert_bad("a,p,o,f,l,p\n0,5,2,1,2,6\n", COLUMNS,
+		   "log:1: the header has 'p' in columns 2 and 6: --columns takes the number");
+	assert_bad("queued_s," ENGINE "7,9,9,30,2,1.5,2.25,3,4,0\n", NULL,
+		   "log:1: the header has 'queued_s' in columns 1 and 7");
 	assert_bad(log, "arrival", "'arrival' is not of the form name=value");
 }
 
@@ -295,11 +312,17 @@ static void test_bench_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_engine),	  cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_bench),	  cmocka_unit_test(test_bench_without_starts),
-		cmocka_unit_test(test_bad_csv),	  cmocka_unit_test(test_open_quote),
-		cmocka_unit_test(test_quoted),	  cmocka_unit_test(test_bad_columns),
-		cmocka_unit_test(test_bad_bench), cmocka_unit_test(test_bench_limits),
+		cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_bench),
+		cmocka_unit_test(test_bench_without_starts),
+		cmocka_unit_test(test_bad_csv),
+		cmocka_unit_test(test_open_quote),
+		cmocka_unit_test(test_quoted),
+		cmocka_unit_test(test_bad_columns),
+		cmocka_unit_test(test_bad_bench),
+		cmocka_unit_test(test_bench_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,7 @@ static void columns_text_is_checked(void **state)
 		{"arrival=1,prompt=2,outptu=3", "'output'"},
 		{"arrival=0,prompt=2,output=3", "numbered from 1"},
 		{"arrival=1,arrival=1,prompt=2,output=3", "given twice"},
+		{"arrival=1,prompt=2,output=3,unit=s,unit=ns", "unit is given twice"},
 		{"arrival=1,prompt=2,output=", "name=value"},
 		{"", "name=value"},
 	};

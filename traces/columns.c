@@ -16,6 +16,8 @@ enum { N_KEYS = N_COLUMNS + 1, N_UNITS = CLOCK_NS + 1 };
 
 static int set_unit(struct columns *c, const char *value, struct err *e)
 {
+	if (c->clock != CLOCK_UNKNOWN)
+		return err_set(e, "--columns: unit is given twice");
 	for (int i = 0; i < N_UNITS; i++) {
 		if (strcmp(units[i], value) == 0) {
 			c->clock = (enum clock)i;

@@ -145,11 +145,18 @@ static int find_column(struct csv_source *s, const struct columns *c, enum colum
 	const char *names[FIELDS_MAX];
 	for (size_t i = 0; i < s->n_fields; i++) {
 		names[i] = csv_field(s, i);
-		if (strcmp(names[i], c->name[which]) == 0) {
-			s->at[which] = (int64_t)i + 1;
-			return 0;
-		}
+		if (strcmp(names[i], c->name[which]) != 0)
+			continue;
+		if (s->at[which])
+			return err_set(e,
+				       "%s:%lld: the header has '%.100s' in columns %lld and %zu: "
+				       "--columns takes the number of the one that is meant",
+				       input_name(s->in), (long long)s->line, names[i],
+				       (long long)s->at[which], i + 1);
+		s->at[which] = (int64_t)i + 1;
 	}
+	if (s->at[which])
+		return 0;
 	char kind[512];
 	snprintf(kind, sizeof(kind), "column of %s:%lld", input_name(s->in), (long long)s->line);
 	return err_unknown(e, kind, c->name[which], names, s->n_fields);
