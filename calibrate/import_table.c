@@ -137,6 +137,11 @@ const char *table_name(const struct table *t)
 	return input_name(t->in);
 }
 
+int64_t table_line(const struct table *t)
+{
+	return input_line_no(t->in);
+}
+
 int table_next(struct table *t)
 {
 	char *line, text[128];

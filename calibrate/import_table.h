@@ -21,6 +21,7 @@ void table_close(struct table *t); /* NULL is allowed */
 /* The header as it stands, columns between commas. */
 const char *table_header(const struct table *t);
 const char *table_name(const struct table *t);
+int64_t table_line(const struct table *t); /* of the header or row that was read last, from 1 */
 
 /* The next row, blank lines left out. 1: there is one; 0: the end; -1: a sentence. */
 int table_next(struct table *t);

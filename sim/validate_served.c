@@ -63,9 +63,9 @@ static void check_precision(struct table *t, const char *precision)
 		   precision);
 }
 
-static struct served_row read_row(struct table *t, int64_t line)
+static struct served_row read_row(struct table *t)
 {
-	struct served_row r = {.line = line,
+	struct served_row r = {.line = table_line(t),
 			       .prompt_tok = table_int(t, "isl", 1, 100000000),
 			       .output_tok = table_int(t, "osl", 1, 100000000),
 			       .in_flight = table_int(t, "concurrency", 1, 100000),
@@ -94,12 +94,17 @@ static int check_header(const struct table *t, struct err *e)
 		char name[64];
 
 		snprintf(name, sizeof(name), ",%s,", needed[i]);
-		if (!strstr(header, name))
+		const char *at = strstr(header, name);
+
+		if (at && strstr(at + strlen(name) - 1, name))
+			return err_set(e, "%s:%lld: column %s is there twice: expected once",
+				       table_name(t), (long long)table_line(t), needed[i]);
+		if (!at)
 			return err_set(e,
-				       "%s:1: column %s is missing: expected backend, model, "
+				       "%s:%lld: column %s is missing: expected backend, model, "
 				       "system, precision, gemm_quant_mode, isl, osl, concurrency, "
 				       "tp_size, ttft_ms and tpot_ms",
-				       table_name(t), needed[i]);
+				       table_name(t), (long long)table_line(t), needed[i]);
 	}
 	return 0;
 }
@@ -113,7 +118,7 @@ static int read_rows(struct served *s, const char *path, struct err *e)
 		return -1;
 	if (check_header(t, e) == 0)
 		while ((more = table_next(t)) > 0) {
-			struct served_row r = read_row(t, (int64_t)s->n + 2);
+			struct served_row r = read_row(t);
 
 			if (table_failed(t)) {
 				more = -1;

@@ -151,6 +151,36 @@ static void test_left_out(void **state)
 	}
 }
 
+/* Lines are those of the file, blank ones counted. */
+static void test_lines(void **state)
+{
+	static const char text[] =
+		"\n" HEADER "\n" VLLM "512,64,4,1,1,1\n\n\n" VLLM "512,64,4,1,2,2\n";
+	struct run_output o =
+		testing_run("validate --served '%s' -o jsonl", testing_file("served.csv", text));
+	int64_t sum = 0, n = 0;
+
+	(void)state;
+	assert_exit(o, 0);
+	for (const char *at = o.out; (at = strstr(at, "\"line\":")); n++) {
+		at += strlen("\"line\":");
+		sum += strtoll(at, NULL, 10) == 4 ? 4 : strtoll(at, NULL, 10) == 7 ? 7 : 100;
+	}
+	assert_i64(n, 2);
+	assert_i64(sum, 4 + 7);
+	testing_run_free(&o);
+	o = testing_run("validate --served '%s'",
+			testing_file("served.csv", "\nbackend,model\nvllm,x\n"));
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "served.csv:2: column system is missing"));
+	testing_run_free(&o);
+	o = testing_run("validate --served '%s'",
+			testing_file("served.csv", "backend,backend,model\nvllm,trtllm,x\n"));
+	assert_exit(o, 1);
+	assert_non_null(strstr(o.err, "served.csv:1: column backend is there twice"));
+	testing_run_free(&o);
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -199,9 +229,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_errors),	 cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_left_out), cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
