@@ -6,10 +6,9 @@
 #include "sim/recording.h"
 
 struct reader {
-	FILE *in;
+	struct input *in;
 	char path[1024];
-	char *line; /* getline() */
-	size_t room;
+	char *line; /* of the input */
 	int64_t line_number;
 };
 
@@ -30,12 +29,14 @@ int reader_open(struct reader *r, const char *path, struct err *e);
 void reader_close(struct reader *r);
 /* The next line, without its end, into r->line; -1: there is none. */
 int reader_next(struct reader *r, struct err *e);
+/* -1: there is another line. */
+int reader_end(struct reader *r, struct err *e);
 /* "FILE, line N: " and what; -1. */
 int reader_refuse(const struct reader *r, const char *what, struct err *e);
 
 /* The lines before the first step. */
 int reader_facts(struct reader *r, struct recording_facts *facts, struct err *e);
-/* Step number `step` out of r->line. */
+/* Step number `step` out of r->line, which is cut up. */
 int reader_row(struct reader *r, struct priors *priors, int64_t step, struct recorded *row,
 	       struct err *e);
 

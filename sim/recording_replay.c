@@ -159,11 +159,22 @@ struct executor *executor_replay_new(const char *path, const struct recording_fa
 	return &r->x;
 }
 
+/* The hash of a last line that says so many steps; NULL: it is no such line. */
+static const char *hash_of(const char *line, int64_t steps)
+{
+	char lead[64];
+	int n = snprintf(lead, sizeof(lead), recording_last_line, steps, "");
+	const char *hash = line + n;
+
+	if (strncmp(line, lead, (size_t)n) != 0)
+		return NULL;
+	return *hash && !hash[strspn(hash, "0123456789abcdef")] ? hash : NULL;
+}
+
 int executor_replay_end(struct executor *x, const char *trace_hash, struct err *e)
 {
 	struct replay *r = (struct replay *)(void *)x;
-	char differs[800], hash[32];
-	int64_t steps;
+	char differs[800];
 
 	if (reader_next(&r->reader, e) < 0)
 		return -1;
@@ -172,15 +183,14 @@ int executor_replay_end(struct executor *x, const char *trace_hash, struct err *
 		return err_set(e, "%s: the run ends after step %" PRId64 ", more are recorded%s",
 			       r->reader.path, r->steps, differs);
 	}
-	if (sscanf(r->reader.line, "# end: %" SCNd64 " steps, trace hash %31s", &steps, hash) !=
-		    2 ||
-	    steps != r->steps)
+	const char *hash = hash_of(r->reader.line, r->steps);
+
+	if (!hash)
 		return reader_refuse(&r->reader, "expected '# end: N steps, trace hash H'", e);
 	if (strcmp(hash, trace_hash) != 0)
-		return err_set(
-			e,
-			"%s is a recording of another trace: its hash is %s, that of this one "
-			"%s",
-			r->reader.path, hash, trace_hash);
-	return 0;
+		return err_set(e,
+			       "%s is a recording of another trace: its hash is %.40s, that of "
+			       "this one %s",
+			       r->reader.path, hash, trace_hash);
+	return reader_end(&r->reader, e);
 }

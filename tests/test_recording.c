@@ -255,7 +255,7 @@ static void test_another_run(void **state)
 /* `from` becomes `to` in the recording; it is replayed with the same options. */
 static void edited_refused(const char *from, const char *to, const char *want)
 {
-	char text[sizeof(by_hand) + 64];
+	char text[sizeof(by_hand) + 128];
 	const char *at = strstr(by_hand, from);
 
 	assert_non_null(at);
@@ -297,11 +297,60 @@ static void test_broken_lines(void **state)
 	edited_refused("# end: 4 steps, trace hash cafe\n", "",
 		       "line 23: the recording is cut off");
 	edited_refused("# end: 4", "# end: 3", "line 23: expected '# end: N steps");
+	edited_refused("# end: 4", "# end: 99999999999999999999", "line 23: expected '# end: ");
+	edited_refused("# end: 4", "# end:  4", "line 23: expected '# end: ");
+	edited_refused("hash cafe", "hash cafe!", "line 23: expected '# end: ");
+	edited_refused("hash cafe", "hash ", "line 23: expected '# end: ");
+	edited_refused("hash cafe\n", "hash cafe\n4,0,104.5,0,,8\n",
+		       "line 24: nothing may follow the line '# end: '");
+	edited_refused("hash cafe\n", "hash cafe\n\n", "line 24: nothing may follow");
+}
+
+/* All that strtod() and strtoll() take besides. */
+static void test_numbers_are_plain(void **state)
+{
+	static const char *const ns[] = {"0x64", " 100", "+100", "nan", "100 ", "", "1e999"};
+	char row[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		snprintf(row, sizeof(row), "1,0,%s,", ns[i]);
+		edited_refused("1,0,100,", row, "line 19: ns: '");
+	}
+	edited_refused("1,0,100", "+1,0,100", "line 19: step: '+1' is not a whole number");
+	edited_refused("1,0,100", "1,99999999999999999999,100", "line 19: instance: '9999");
+	edited_refused("107.5,0,", "107.5,0x0,", "line 21: extrapolated: '0x0'");
+	edited_refused("0+5 ", "0+5  ", "line 19: prefill: '' is not PRIOR+NEW");
+	edited_refused("0+5 ", "0++5 ", "line 19: prefill, NEW: '+5' is not a whole number");
+	edited_refused("6 7", "6 7 ", "line 21: decode, PRIOR: '' is not a whole number");
+	edited_refused("2,0,103,0,4+3,5", "2,0,103,0,4+3,+", "line 20: decode: + goes on");
+	edited_refused("2,0,103,0,4+3,5", "2,0,103", "line 20: it has 3 of the 6 columns");
+}
+
+/* A sequence has at most 2e9 tokens, so that no sum of them overflows. */
+static void test_too_many_tokens(void **state)
+{
+	(void)state;
+	edited_refused("0+5 0+4-,",
+		       "9223372036854775807+9223372036854775807 "
+		       "9223372036854775807+9223372036854775807,",
+		       "line 19: prefill, PRIOR: '9223372036854775807' is not a whole number from "
+		       "0 to 2000000000");
+	edited_refused("0+5 ", "0+9223372036854775807 ", "is not a whole number from 0 to 2000000");
+	edited_refused("4+3,", "4+2000000000,", "not a whole number from 0 to 1999999996");
+	edited_refused("4+3,", "4+1999999996,", "recorded were 1999999996 after 4");
+	edited_refused("6 7", "6 2000000001", "line 21: decode, PRIOR: '2000000001' is not");
+	edited_refused(
+		"3,0,107.5,0,,6 7\n4,0,104.5,0,,8", "3,0,107.5,0,,6 2000000000\n4,0,104.5,0,,+",
+		"sequence 2 of step 3 has 1 tokens after 7, recorded were 1 after 2000000000");
+	edited_refused("2,0,103,0,4+3,5\n3,0,107.5,0,,6 7",
+		       "2,0,103,0,4+3,2000000000\n3,0,107.5,0,,+",
+		       "sequence 2 of step 2 has 1 tokens after 5");
 }
 
 static void load_refused(const char *from, const char *to, const char *want)
 {
-	char text[sizeof(by_hand) + 64];
+	char text[sizeof(by_hand) + 128];
 	const char *at = strstr(by_hand, from);
 	struct recording_facts f;
 	struct err e;
@@ -323,10 +372,51 @@ static void test_broken_facts(void **state)
 	load_refused("# clock: sim", "# klock: sim", "line 11: no recording of this version");
 	load_refused("# executor: fixed\n", "", "no line before it says '# executor: '");
 	load_refused("# clock: sim\n", "", "line 17: no line before it says '# clock: '");
-	load_refused("1000", "many", "line 12: it is not a whole number");
+	load_refused("1000", "many", "line 12: kv_blocks: 'many' is not a whole number from 0");
+	load_refused("1000", "99999999999999999999999", "line 12: kv_blocks: '9999");
+	load_refused("1000", "9223372036854775807", "line 12: kv_blocks: '9223");
+	load_refused("1000", "-1", "line 12: kv_blocks: '-1'");
+	load_refused("1000", "+1", "line 12: kv_blocks: '+1'");
+	load_refused("1000", "0x10", "line 12: kv_blocks: '0x10'");
+	load_refused("1000", "", "line 12: kv_blocks: ''");
+	load_refused("# clock: sim\n", "# clock: sim\n# clock: sim\n",
+		     "line 12: clock was given before: a recording gives it once");
+	load_refused("# tp: 2\n", "# tp: 2\n# tp: 4\n", "line 15: tp was given before");
+	load_refused("# clock: sim", "# clock: simulate",
+		     "line 11: clock has 8 bytes: at most 7 are valid");
+	load_refused("# device: a device",
+		     "# policy: paged but with a name of far more bytes than any policy of this "
+		     "program",
+		     "line 6: policy was given before");
 	load_refused("# times: fixed", "# times: guessed",
 		     "times are fixed, predicted or measured");
 	load_refused("step,instance,ns,extrapolated,prefill,decode\n1", "1", "line 18: ");
+}
+
+static void path_refused(const char *path, const char *want)
+{
+	struct recording_facts f;
+	struct err e;
+
+	assert_refused(recording_load_facts(path, &f, &e), e, want);
+	assert_refused(executor_replay_new(path, &some_facts, &e) ? 0 : -1, e, want);
+}
+
+/* What never ends is not read to its end. */
+static void test_no_text_file(void **state)
+{
+	enum { LONG = (16 << 20) + 1 };
+	char *text = xmalloc(LONG + 1);
+
+	(void)state;
+	path_refused("/dev/zero", "/dev/zero is not a regular file");
+	path_refused("/tmp", "/tmp is a directory: expected a recording");
+	path_refused("/no/such.rec", "cannot read /no/such.rec: ");
+	path_refused(testing_file("empty.rec", ""), "line 1: the recording is cut off here");
+	memset(text, '#', LONG);
+	text[LONG] = '\0';
+	path_refused(testing_file("long.rec", text), "a line of more than 16 MiB");
+	free(text);
 }
 
 /* The program */
@@ -522,7 +612,10 @@ int main(void)
 		cmocka_unit_test(test_another_run),
 		cmocka_unit_test(test_other_steps),
 		cmocka_unit_test(test_broken_lines),
+		cmocka_unit_test(test_numbers_are_plain),
+		cmocka_unit_test(test_too_many_tokens),
 		cmocka_unit_test(test_broken_facts),
+		cmocka_unit_test(test_no_text_file),
 		cmocka_unit_test(test_the_program),
 		cmocka_unit_test(test_without_the_device),
 		cmocka_unit_test(test_whose_times),

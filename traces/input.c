@@ -39,7 +39,7 @@ static int read_more(struct input *in, struct err *e)
 		if (in->size > LINE_MAX_BYTES)
 			return err_set(e,
 				       "%s:%lld: a line of more than 16 MiB: expected a text "
-				       "file with one request a line",
+				       "file of shorter lines",
 				       unpack_name(in->unpack), (long long)in->line_no + 1);
 		in->size *= 2;
 		in->buf = xrealloc(in->buf, in->size + 1);
@@ -61,8 +61,8 @@ static int check_line(const struct input *in, const char *line, size_t len, stru
 			       (size_t)(nul - line) + 1);
 	if (len > LINE_MAX_BYTES)
 		return err_set(e,
-			       "%s:%lld: a line of more than 16 MiB: expected a text file with "
-			       "one request a line",
+			       "%s:%lld: a line of more than 16 MiB: expected a text file of "
+			       "shorter lines",
 			       unpack_name(in->unpack), (long long)in->line_no);
 	return 1;
 }
