@@ -1,4 +1,5 @@
 #include "calibrate/config.h"
+#include "sim/number.h"
 #include "sim/utf8.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -88,17 +89,21 @@ bool config_bool_or(struct config *c, const char *key, bool init)
 double config_real(struct config *c, const char *key, double min, double max, bool required,
 		   double init)
 {
+	char low[REAL_TEXT_MAX], high[REAL_TEXT_MAX], is[REAL_TEXT_MAX];
 	const json_t *v = find(c, key);
 	if (!v && !required)
 		return init;
+	print_real(min, low, sizeof(low));
+	print_real(max, high, sizeof(high));
 	if (!v)
-		config_fail(c, "%s is missing: it must be a number from %g to %g", key, min, max);
+		config_fail(c, "%s is missing: it must be a number from %s to %s", key, low, high);
 	else if (!json_is_number(v))
-		config_fail(c, "%s is %s: it must be a number from %g to %g", key, type_name(v),
-			    min, max);
+		config_fail(c, "%s is %s: it must be a number from %s to %s", key, type_name(v),
+			    low, high);
 	double n = json_number_value(v);
+	print_real(n, is, sizeof(is));
 	if (!(n >= min && n <= max))
-		config_fail(c, "%s is %g: it must be from %g to %g", key, n, min, max);
+		config_fail(c, "%s is %s: it must be from %s to %s", key, is, low, high);
 	return c->failed ? 0 : n;
 }
 

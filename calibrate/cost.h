@@ -75,5 +75,11 @@ double cost_decode_step_ns(const struct model *m, const struct device *d, int64_
  * over its peak bandwidth (no KV, of a mixture of experts only those of one token).
  */
 double cost_decode_floor_ns(const struct model *m, const struct device *d, int64_t tp);
+/*
+ * That of a prompt of `tok` tokens: two operations for each parameter of the layers that a token
+ * goes through, at the peak of `tp` devices (no attention, no head).
+ */
+double cost_prefill_floor_ns(const struct model *m, const struct device *d, int64_t tp,
+			     int64_t tok);
 
 #endif

@@ -99,9 +99,9 @@ int profile_save(const struct profile *p, const char *path, struct err *e);
 void profile_free(struct profile *p);
 
 /*
- * What no device can be: a decode step of a model below its roofline floor, times that fall by more
- * than a tenth where a size doubles, an operation with too few points. -1: the sentence gives the
- * operation, the sizes and both figures.
+ * What no device can be: a decode step or a prompt of a model below its roofline floor, an
+ * operation of less than a ns, times that fall by more than a tenth where a size doubles, an
+ * operation with too few points. -1: the sentence gives the operation, the sizes and both figures.
  */
 int profile_check(const struct profile *p, struct err *e);
 

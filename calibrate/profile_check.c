@@ -11,6 +11,7 @@
 #include "calibrate/form.h"
 #include "calibrate/profile.h"
 #include "calibrate/profile_fit.h"
+#include "sim/run.h"
 #include <math.h>
 #include <string.h>
 
@@ -58,6 +59,13 @@ static double floor_ns(const struct device *d, const struct point *p)
 		rate = d->peak_flops;
 	} else if (p->op == OP_DECODE) {
 		bytes = work_decode_bytes(p);
+	} else if (p->op == OP_COPY_DEVICE) {
+		bytes = work_copy_bytes(p);
+	} else if (p->op == OP_ALLREDUCE) {
+		/* where the switch adds, all of it passes a link once */
+		double link = device_node_bytes_s(d);
+
+		return link > 0 ? 1e9 * (double)p->bytes / link : 0;
 	}
 	if (bytes < cache_share * cache_bytes)
 		bytes = 0;
@@ -76,6 +84,38 @@ static int check_floor(const struct profile *p, const struct point *at, double n
 		       "%s: forecast in %.6g us, where %s takes %.6g us at its peak: these times "
 		       "cannot be of this device",
 		       text, ns / 1e3, p->device.name, least / 1e3);
+}
+
+/* The least or the most of each size that was measured, in the shape that the fit is for. */
+static struct point corner(const struct fit *f, bool most)
+{
+	struct point at = f->shape;
+
+	for (int i = 0; i < f->n_ranges; i++)
+		form_place(f->range[i].name, most ? f->range[i].max : f->range[i].min, &at);
+	return at;
+}
+
+/* A clock of a device is about a ns. */
+static int check_corners(const struct fit *f, struct err *e)
+{
+	const double least_ns = 1;
+	char text[256];
+
+	for (int most = 0; most < 2; most++) {
+		const struct point at = corner(f, most);
+		double ns = fit_ns(f, &at);
+
+		if (ns >= least_ns && ns < (double)TIME_MAX_NS)
+			continue;
+		describe(text, &at);
+		return err_set(
+			e,
+			"%s: forecast in %.6g ns: no operation takes less than %g ns or more "
+			"than 126 years",
+			text, ns, least_ns);
+	}
+	return 0;
 }
 
 static int check_rise(const struct point *at, double ns, const struct point *half, double half_ns,
@@ -117,7 +157,7 @@ static const struct doubled lattices[] = {
 	{OP_ACT, {.m = 1, .n = 14336}, {SIZE(m)}, {15}},
 	{OP_EMBED, {.m = 1, .n = 4096}, {SIZE(m)}, {15}},
 	{OP_SAMPLE, {.m = 1, .n = 128256}, {SIZE(m)}, {12}},
-	{OP_ALLREDUCE, {.devices = 4, .bytes = 256}, {SIZE(bytes)}, {22}},
+	{OP_ALLREDUCE, {.devices = 2, .bytes = 256}, {SIZE(bytes), SIZE(devices)}, {22, 3}},
 	{OP_COPY_TO_HOST, {.bytes = 4096}, {SIZE(bytes)}, {20}},
 	{OP_COPY_FROM_HOST, {.bytes = 4096}, {SIZE(bytes)}, {20}},
 	{OP_COPY_DEVICE, {.bytes = 4096}, {SIZE(bytes)}, {20}},
@@ -214,6 +254,28 @@ static int check_model(const struct profile *p, const char *name, struct err *e)
 		       name, ns / 1e6, least / 1e6, p->device.peak_bytes_s / 1e12, p->device.name);
 }
 
+static int check_prompts(const struct profile *p, const struct whole_steps *s,
+			 const struct model *m, struct err *e)
+{
+	const int64_t up_to =
+		s->prompt_tok.max >= 1 ? (int64_t)fmin(s->prompt_tok.max, 1 << 30) : 2048;
+
+	for (int64_t tok = 1; tok <= up_to; tok *= 2) {
+		const struct point at = {.op = OP_STEP, .prefill_seq = 1, .new_tok = tok};
+		double ns = whole_steps_ns(s, &at);
+		double least = cost_prefill_floor_ns(m, &p->device, s->tp, tok);
+
+		if (!(ns >= floor_share * least))
+			return err_set(e,
+				       "a prompt of %lld tokens of %s, tp %lld, is forecast in "
+				       "%.4g ms, where its arithmetic takes %.4g ms at the %.4g "
+				       "TF/s of %s",
+				       (long long)tok, s->model, (long long)s->tp, ns / 1e6,
+				       least / 1e6, p->device.peak_flops / 1e12, p->device.name);
+	}
+	return 0;
+}
+
 /* Published or fitted steps of a model that is known: no less than to read its weights. */
 static int check_steps(const struct profile *p, const struct whole_steps *s, struct err *e)
 {
@@ -226,13 +288,15 @@ static int check_steps(const struct profile *p, const struct whole_steps *s, str
 			continue;
 		double ns = whole_steps_ns(s, &one);
 		double least = cost_decode_floor_ns(&m[i], &p->device, s->tp);
-		if (ns < floor_share * least)
+		if (!(ns >= floor_share * least))
 			return err_set(
 				e,
 				"a decode step of %s, tp %lld, is forecast in %.4g ms, where "
 				"reading its weights takes %.4g ms at the %.4g TB/s of %s",
 				s->model, (long long)s->tp, ns / 1e6, least / 1e6,
 				p->device.peak_bytes_s / 1e12, p->device.name);
+		if (check_prompts(p, s, &m[i], e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -274,7 +338,7 @@ int profile_check(const struct profile *p, struct err *e)
 	static const int bits[] = {16, 8, 4, 2};
 
 	for (size_t i = 0; i < p->n_fits; i++)
-		if (check_points(&p->fit[i], e) < 0)
+		if (check_points(&p->fit[i], e) < 0 || check_corners(&p->fit[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < sizeof(lattices) / sizeof(lattices[0]); i++)
 		for (size_t b = 0; b < sizeof(bits) / sizeof(bits[0]); b++)

@@ -45,7 +45,8 @@ static int by_share(const void *a, const void *b)
 
 /*
  * Of steps sorted by share, but those of a fold: the share at which the sum of relative errors is
- * least, a median weighted by what the share counts for. Not below 0.
+ * least, a median weighted by what the share counts for. From 0 to 1: at least the larger part, at
+ * most one after the other.
  */
 static double best_share(const struct mixed *m, size_t n, int but_fold)
 {
@@ -57,7 +58,7 @@ static double best_share(const struct mixed *m, size_t n, int but_fold)
 		if (m[i].fold == but_fold)
 			continue;
 		seen += m[i].small_ns / m[i].ns;
-		share = fmax(0, m[i].share);
+		share = fmin(1, fmax(0, m[i].share));
 	}
 	return share;
 }

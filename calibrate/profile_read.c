@@ -44,7 +44,7 @@ static void read_steps(struct config *c, struct whole_steps *s)
 	read_step_ns(c, "prefill_ns", s->prefill_ns);
 	read_step_ns(c, "small_ns", s->small_ns);
 	read_step_ns(c, "large_ns", s->large_ns);
-	s->mixed_share = config_real(c, "mixed_share", -1, 100, true, 1);
+	s->mixed_share = config_real(c, "mixed_share", 0, 1, true, 1);
 	read_reals(c, "prefill_error", s->prefill_error, 3, 0);
 	read_reals(c, "small_error", s->small_error, 3, 0);
 	read_reals(c, "large_error", s->large_error, 3, 0);
@@ -139,6 +139,38 @@ static size_t array_size(struct config *c, const char *key)
 	return c->failed ? 0 : json_array_size(a);
 }
 
+static bool same_shape(const struct fit *a, const struct fit *b)
+{
+	struct point one = a->shape, other = b->shape;
+
+	for (const struct shape_field *s = shape_fields; s->key; s++)
+		if (*shape_at(&one, s) != *shape_at(&other, s))
+			return false;
+	return true;
+}
+
+/* Of two that answer the same only one would be heard. */
+static void check_fit_once(struct config *c, const struct fit *fit, size_t at)
+{
+	for (size_t i = 0; i < at && !c->failed; i++)
+		if (fit[i].op == fit[at].op && fit[i].bits == fit[at].bits &&
+		    same_shape(&fit[i], &fit[at]))
+			config_fail(c,
+				    "fits[%zu] and fits[%zu] are both %s of %d bits with the same "
+				    "shape: one of them must go",
+				    i, at, op_names[fit[at].op], fit[at].bits);
+}
+
+static void check_steps_once(struct config *c, const struct whole_steps *s, size_t at)
+{
+	for (size_t i = 0; i < at && !c->failed; i++)
+		if (s[i].tp == s[at].tp && !strcmp(s[i].model, s[at].model))
+			config_fail(c,
+				    "steps[%zu] and steps[%zu] are both of %s, tp %lld: one of "
+				    "them must go",
+				    i, at, s[at].model, (long long)s[at].tp);
+}
+
 static void read_parts(struct config *c, struct profile *p)
 {
 	char label[32];
@@ -153,12 +185,14 @@ static void read_parts(struct config *c, struct profile *p)
 		part_init(&part, c, json_array_get(json_object_get(c->root, "fits"), i), label);
 		read_fit(&part.config, &p->fit[i]);
 		part_close(&part, c);
+		check_fit_once(c, p->fit, i);
 	}
 	for (size_t i = 0; i < p->n_steps && !c->failed; i++) {
 		snprintf(label, sizeof(label), "steps[%zu]", i);
 		part_init(&part, c, json_array_get(json_object_get(c->root, "steps"), i), label);
 		read_steps(&part.config, &p->steps[i]);
 		part_close(&part, c);
+		check_steps_once(c, p->steps, i);
 	}
 	if (!c->failed && p->n_fits + p->n_steps == 0)
 		config_fail(c, "fits and steps are both empty: one of them must hold something");

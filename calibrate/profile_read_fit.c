@@ -1,12 +1,14 @@
 /* profile_read_fit.c: the parts of a profile's file, and the fits among them. */
 #include "calibrate/config.h"
 #include "calibrate/profile_json.h"
+#include "sim/number.h"
 #include <math.h>
 #include <string.h>
 
 enum { GRID_MAX = 1 << 20 };
 static const double real_max = 1e300;
-static const double ln_max = 40; /* of a ratio or of ns: e^40 ns are seven years */
+static const double coef_min = 1e-300; /* 1 / it is finite */
+static const double ln_max = 40;       /* of a ratio or of ns: e^40 ns are seven years */
 
 void part_init(struct part *p, const struct config *outer, const json_t *root, const char *what)
 {
@@ -68,12 +70,15 @@ void read_held_out(struct config *c, const char *key, struct held_out *h)
 
 void read_range(struct config *c, const char *key, struct range *r)
 {
+	char first[REAL_TEXT_MAX], second[REAL_TEXT_MAX];
 	double ends[2] = {0, 0};
 
 	read_reals(c, key, ends, 2, 0);
+	print_real(ends[0], first, sizeof(first));
+	print_real(ends[1], second, sizeof(second));
 	if (!c->failed && ends[0] > ends[1])
-		config_fail(c, "%s is from %g to %g: the first must not be above the second", key,
-			    ends[0], ends[1]);
+		config_fail(c, "%s is from %s to %s: the first must not be above the second", key,
+			    first, second);
 	r->min = ends[0];
 	r->max = ends[1];
 }
@@ -144,8 +149,9 @@ static void read_coefs(struct config *c, struct fit *f)
 
 		read_reals(&p.config, f->form->coefs[i], pair, 2, 0);
 		f->coef[i] = (struct coef){f->form->coefs[i], pair[0], pair[1]};
-		if (!p.config.failed && !(pair[0] > 0))
-			config_fail(&p.config, "%s is 0: it must be above 0", f->form->coefs[i]);
+		if (!p.config.failed && !(pair[0] >= coef_min))
+			config_fail(&p.config, "%s is %g: it must be from %g to %g",
+				    f->form->coefs[i], pair[0], coef_min, real_max);
 	}
 	f->n_coefs = n;
 	part_close(&p, c);
@@ -162,6 +168,16 @@ static const char *axis_name(struct config *c, const struct form *form, const ch
 	err_unknown(&unknown, "size", name, form->axes, n);
 	config_fail(c, "%s", unknown.text);
 	return "";
+}
+
+static void need_ranges(struct config *c, const struct fit *f)
+{
+	for (int i = 0; f->form->ranges[i]; i++)
+		if (!config_has(c, f->form->ranges[i]))
+			config_fail(c,
+				    "%s is missing: it must be the least and the most of it that "
+				    "was measured",
+				    f->form->ranges[i]);
 }
 
 static void read_ranges(struct config *c, struct fit *f)
@@ -188,6 +204,7 @@ static void read_ranges(struct config *c, struct fit *f)
 		r->name = name;
 		read_range(&p.config, key, r);
 	}
+	need_ranges(&p.config, f);
 	part_close(&p, c);
 }
 
@@ -233,6 +250,18 @@ static void read_axes(struct config *c, struct fit *f)
 	f->grid.n_axes = (int)n;
 }
 
+static void check_ln(struct config *c, const struct grid *g)
+{
+	char is[REAL_TEXT_MAX];
+
+	for (size_t i = 0; i < g->n && !c->failed; i++) {
+		print_real(g->value[i], is, sizeof(is));
+		if (fabs(g->value[i]) > ln_max)
+			config_fail(c, "ln[%zu] is %s: it must be from %g to %g", i, is, -ln_max,
+				    ln_max);
+	}
+}
+
 static void read_grid(struct config *c, struct fit *f)
 {
 	static const char *const names[] = {"axes", "ln"};
@@ -249,10 +278,7 @@ static void read_grid(struct config *c, struct fit *f)
 	if (!p.config.failed) {
 		f->grid.value = xcalloc(f->grid.n, sizeof(*f->grid.value));
 		read_reals(&p.config, "ln", f->grid.value, f->grid.n, -real_max);
-		for (size_t i = 0; i < f->grid.n; i++)
-			if (fabs(f->grid.value[i]) > ln_max)
-				config_fail(&p.config, "ln[%zu] is %g: it must be from %g to %g", i,
-					    f->grid.value[i], -ln_max, ln_max);
+		check_ln(&p.config, &f->grid);
 	}
 	part_close(&p, c);
 }

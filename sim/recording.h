@@ -7,7 +7,8 @@
  * extrapolated, 1 where that is beyond what was measured; prefill: PRIOR+NEW of each sequence whose
  * prompt is computed, with a - behind it where no token comes of it; decode: PRIOR of each sequence
  * that decodes a token after so many, or + where they are those of that instance's last step that
- * had any, each one token longer.
+ * had any, each one token longer. A line has at most 16 MiB, a sequence at most 2e9 tokens; nothing
+ * follows the last line.
  */
 #ifndef SIM_RECORDING_H
 #define SIM_RECORDING_H

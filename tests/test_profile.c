@@ -64,7 +64,7 @@ static struct profile *sample(void)
 	points_release(&points);
 	const struct whole_steps steps = {.model = "opt-13b",
 					  .tp = 1,
-					  .prefill_ns = {1.0 / 3, 2.0 / 3, 1e-7 / 3},
+					  .prefill_ns = {1e7 / 3, 2e5 / 3, 1e-7 / 3},
 					  .small_max = 94,
 					  .small_ns = {19.9347e6, 626.936, 38507},
 					  .large_ns = {7.16619e6, 579.8, 158311},
@@ -253,11 +253,30 @@ static void test_one_width(void **state)
 	"\"rest\": {\"layer_ns\": [0, 0], \"layer_tok_ns\": [0, 0], \"points\": 0, "               \
 	"\"sum_median\": 0, \"sum_p90\": 0, \"held_out\": " HELD "}"
 #define FACTS "\"omnibus_profile\": 1, " DEVICE ", " REST
-#define FIT(op, form, coefs, more)                                                                 \
-	"{\"op\": \"" op "\", \"bits\": 16, \"form\": \"" form                                     \
-	"\", \"shape\": {}, \"coefs\": {" coefs                                                    \
-	"}, \"ranges\": {\"m\": [1, 8]}, \"points\": 99, \"hash\": \"0123456789abcdef\", "         \
-	"\"held_out\": " HELD more "}"
+#define SHAPED(op, form, shape, coefs, ranges, more)                                               \
+	"{\"op\": \"" op "\", \"bits\": 16, \"form\": \"" form "\", \"shape\": {" shape            \
+	"}, \"coefs\": {" coefs "}, \"ranges\": {" ranges                                          \
+	"}, \"points\": 99, \"hash\": \"0123456789abcdef\", \"held_out\": " HELD more "}"
+#define RANGES			   "\"m\": [1, 8], \"n\": [64, 4096], \"k\": [64, 4096]"
+#define FIT(op, form, coefs, more) SHAPED(op, form, "", coefs, RANGES, more)
+#define STEPS(model, tp, share)                                                                    \
+	"{\"model\": \"" model "\", \"tp\": " tp ", \"prefill_ns\": [1, 0, 0], \"small_ns\": [1, " \
+	"0, 0], \"large_ns\": [1, 0, 0], \"mixed_share\": " share                                  \
+	", \"prefill_error\": [0, 0, 0], \"small_error\": [0, 0, 0], \"large_error\": [0, 0, 0], " \
+	"\"prefill_held_out\": " HELD ", \"decode_held_out\": " HELD ", \"mixed_held_out\": " HELD \
+	", \"prompt_tok\": [0, 0], \"batch\": [0, 0], \"context\": [0, 0]}"
+#define OF_STEPS(steps)	  "{" FACTS ", \"fits\": [], \"steps\": [" steps "]}"
+#define OF_RANGES(ranges) PROFILE(FACTS, SHAPED("gemm", "max", "", MAX_COEFS, ranges, ""))
+#define OF_RATE(rate)                                                                              \
+	PROFILE(FACTS, FIT("gemm", "max",                                                          \
+			   "\"t0_ns\": [1, 1], \"bytes_per_ns\": [" rate                           \
+			   ", 1], \"flops_per_ns\": [1, 1]",                                       \
+			   ""))
+#define OF_TAIL(tail)                                                                              \
+	PROFILE("\"omnibus_profile\": 1, " DEVICE ", "                                             \
+		"\"rest\": {\"layer_ns\": [1, 0], \"layer_tok_ns\": [0, 0], \"tail\": " tail       \
+		", \"points\": 0, \"sum_median\": 0, \"sum_p90\": 0, \"held_out\": " HELD "}",     \
+		FIT("gemm", "max", MAX_COEFS, ""))
 #define MAX_COEFS	     "\"t0_ns\": [4000, 1], \"bytes_per_ns\": [3000, 1], \"flops_per_ns\": [7e5, 1]"
 #define PROFILE(facts, fits) "{" facts ", \"fits\": [" fits "], \"steps\": []}"
 
@@ -281,6 +300,28 @@ static void test_least_profile(void **state)
 	assert_near(p->repeat_spread, 0, 0);
 	assert_near(profile_ns(p, &at, NULL) / (4000 + 2.0 * (1024 * 1024 + 2048) / 3000), 1, 1e-9);
 	profile_free(p);
+}
+
+/* Of one operation there may be fits of other shapes, of one model steps of another tp. */
+static void test_alike_but_not_the_same(void **state)
+{
+	static const char *const good[] = {
+		PROFILE(FACTS,
+			FIT("gemm", "max", MAX_COEFS, "") ", " SHAPED(
+				"gemm", "max", "\"n\": 8", MAX_COEFS, RANGES,
+				"") ", " SHAPED("gemm", "max", "\"k\": 8", MAX_COEFS, RANGES, "")),
+		OF_STEPS(
+			STEPS("a", "1", "0") ", " STEPS("a", "2", "0.5") ", " STEPS("b", "2", "1")),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct err e;
+		struct profile *p = parse(good[i], &e);
+
+		assert_fine(p ? 0 : -1, e);
+		profile_free(p);
+	}
 }
 
 /* What no reader would take is not put in the place of a file. */
@@ -333,11 +374,11 @@ static void test_bad_files(void **state)
 		{PROFILE(FACTS ", \"scope_cell_ns\": 0", FIT("gemm", "max", MAX_COEFS, "")),
 		 "unknown field 'scope_cell_ns'"},
 		{PROFILE(FACTS ", \"repeat_spread\": 0.5", FIT("gemm", "max", MAX_COEFS, "")),
-		 "bad.json: repeat_spread is 0.5: it must be from 1 to 1e+09"},
+		 "bad.json: repeat_spread is 0.5: it must be from 1 to 1000000000"},
 		{PROFILE(FACTS ", \"repeat_spread\": 0", FIT("gemm", "max", MAX_COEFS, "")),
 		 "repeat_spread is 0: it must be from 1"},
 		{PROFILE(FACTS ", \"repeat_spread\": 1e10", FIT("gemm", "max", MAX_COEFS, "")),
-		 "repeat_spread is 1e+10: it must be from 1"},
+		 "repeat_spread is 10000000000: it must be from 1"},
 		{PROFILE(FACTS ", \"repeat_spread\": \"2\"", FIT("gemm", "max", MAX_COEFS, "")),
 		 "repeat_spread is a string: it must be a number"},
 		{PROFILE("\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1, "
@@ -372,7 +413,7 @@ static void test_bad_files(void **state)
 				    "\"t0_ns\": [0, 1], \"bytes_per_ns\": [3000, 1], "
 				    "\"flops_per_ns\": [7e5, 1]",
 				    "")),
-		 "coefs: t0_ns is 0: it must be above"},
+		 "coefs: t0_ns is 0: it must be from 1e-300"},
 		{PROFILE(FACTS, FIT("gemm", "max", MAX_COEFS ", \"more\": [1, 1]", "")),
 		 "coefs: unknown field 'more'"},
 		{PROFILE(FACTS, FIT("gemm", "max", MAX_COEFS,
@@ -391,6 +432,34 @@ static void test_bad_files(void **state)
 				    ", \"grid\": {\"axes\": [{\"size\": \"m\", \"log2\": [0, 1]}], "
 				    "\"ln\": [0, 41]}")),
 		 "ln[1] is 41"},
+		{PROFILE(FACTS, FIT("gemm", "max", MAX_COEFS,
+				    ", \"grid\": {\"axes\": [{\"size\": \"m\", \"log2\": [0, 1]}], "
+				    "\"ln\": [0, 40.000001]}")),
+		 "ln[1] is 40.000001: it must be from -40 to 40"},
+		{OF_TAIL("100.0001"), "rest: tail is 100.0001: it must be from 0 to 100"},
+		{OF_TAIL("100.00000000000001"), "rest: tail is 100.00000000000001: it must be "},
+		{OF_TAIL("-5e-324"), "rest: tail is -5e-324: it must be from 0 to 100"},
+		{OF_RATE("5e-324"), "coefs: bytes_per_ns is 4.94066e-324: it must be from 1e-300"},
+		{OF_RATE("9e-301"), "coefs: bytes_per_ns is 9e-301: it must be from 1e-300"},
+		{OF_RANGES(""), "fits[0]: ranges: m is missing: it must be the least and the most"},
+		{OF_RANGES("\"m\": [1, 8], \"k\": [1, 8]"), "fits[0]: ranges: n is missing: "},
+		{OF_RANGES("\"m\": [1, 8], \"k\": [1, 8], \"n\": null"),
+		 "fits[0]: ranges: n must be an array of 2 numbers"},
+		{OF_RANGES("\"m\": [8.0000001, 8]"),
+		 "m is from 8.0000001 to 8: the first must not"},
+		{PROFILE(FACTS,
+			 FIT("gemm", "max", MAX_COEFS, "") ", " FIT("gemm", "max", MAX_COEFS, "")),
+		 "fits[0] and fits[1] are both gemm of 16 bits with the same shape: one of them"},
+		{PROFILE(FACTS, FIT("gemm", "max", MAX_COEFS, "") ", " SHAPED(
+					"gemm", "max", "\"n\": 8", MAX_COEFS, RANGES,
+					"") ", " SHAPED("gemm", "pnorm", "\"n\": 8",
+							MAX_COEFS ", \"p\": [2, 1]", RANGES, "")),
+		 "fits[1] and fits[2] are both gemm of 16 bits with the same shape: one of them"},
+		{OF_STEPS(STEPS("a", "1", "0") ", " STEPS("a", "2", "0") ", " STEPS("a", "2", "1")),
+		 "steps[1] and steps[2] are both of a, tp 2: one of them must go"},
+		{OF_STEPS(STEPS("a", "1", "-1")), "steps[0]: mixed_share is -1: it must be from 0"},
+		{OF_STEPS(STEPS("a", "1", "1.000001")),
+		 "mixed_share is 1.000001: it must be from 0"},
 	};
 	struct err e;
 
@@ -559,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_own_shape_wins),
 		cmocka_unit_test(test_one_width),
 		cmocka_unit_test(test_least_profile),
+		cmocka_unit_test(test_alike_but_not_the_same),
 		cmocka_unit_test(test_unreadable_is_not_saved),
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_damaged_files),

@@ -177,6 +177,7 @@ static void test_whole_steps_under_the_floor(void **state)
 	for (int i = 0; i < 3; i++)
 		s.small_ns[i] = s.large_ns[i] = s.prefill_ns[i] = 1;
 	s.small_ns[0] = s.large_ns[0] = 5e6;
+	s.prefill_ns[1] = 30e3;
 	profile_add_steps(&p, &s);
 	assert_refused(profile_check(&p, &e), e,
 		       "a decode step of opt-13b, tp 1, is forecast in 5 ms");
@@ -188,6 +189,100 @@ static void test_whole_steps_under_the_floor(void **state)
 	p.steps[0].small_ns[0] = 1;
 	assert_fine(profile_check(&p, &e), e);
 	free(p.steps);
+}
+
+/*
+ * Two operations for each of the 12.59e9 parameters of OPT-13B's layers at 989 TF/s: 25.45 us a
+ * token, half of that on two devices.
+ */
+static void test_prompts_under_the_floor(void **state)
+{
+	struct profile p = {.n_fits = 0};
+	struct whole_steps s = {.model = "opt-13b",
+				.tp = 1,
+				.small_ns = {6e6},
+				.large_ns = {6e6},
+				.prefill_ns = {1e-300}};
+	struct err e;
+
+	(void)state;
+	assert_fine(device_load(&p.device, "h200", &e), e);
+	device_release(&p.device);
+	profile_add_steps(&p, &s);
+	struct whole_steps *at = &p.steps[0];
+
+	assert_refused(profile_check(&p, &e), e,
+		       "a prompt of 1 tokens of opt-13b, tp 1, is forecast in 1e-306 ms, where its "
+		       "arithmetic takes 0.02545 ms at the 989 TF/s of h200");
+	at->prefill_ns[0] = 1e6; /* enough for 39 tokens */
+	assert_refused(profile_check(&p, &e), e, "a prompt of 64 tokens of opt-13b, tp 1, ");
+	at->prompt_tok = (struct range){.name = "prompt_tok", .min = 1, .max = 32};
+	assert_fine(profile_check(&p, &e), e);
+	at->prompt_tok.max = 4096;
+	assert_refused(profile_check(&p, &e), e, "a prompt of 64 tokens of opt-13b, tp 1, ");
+	at->prefill_ns[1] = 25.3e3; /* a hundredth below is within what a sheet says */
+	assert_fine(profile_check(&p, &e), e);
+	at->prefill_ns[1] = 13e3;
+	assert_refused(profile_check(&p, &e), e, "a prompt of 128 tokens of opt-13b, tp 1, ");
+	at->tp = 2;
+	assert_fine(profile_check(&p, &e), e);
+	free(p.steps);
+}
+
+static struct profile *all_reduce(const char *t0_ns, const char *bytes_per_ns)
+{
+	char text[2048];
+	struct err e;
+
+	snprintf(text, sizeof(text),
+		 "{\"omnibus_profile\": 1, \"device\": {\"memory_bytes\": 1, \"peak_bytes_s\": "
+		 "1e12, \"peak_flops\": 1e14, \"pcie_bytes_s\": 1e9, \"nvlink_bytes_s\": 1e11}, "
+		 "\"rest\": {\"layer_ns\": [0, 0], \"layer_tok_ns\": [0, 0], \"points\": 0, "
+		 "\"sum_median\": 0, \"sum_p90\": 0, \"held_out\": {\"folds\": 0, \"median\": 0, "
+		 "\"p90\": 0, \"max\": 0}}, \"steps\": [], \"fits\": [{\"op\": \"allreduce\", "
+		 "\"bits\": 16, \"form\": \"ring\", \"shape\": {}, \"coefs\": {\"t0_ns\": [%s, 0], "
+		 "\"bytes_per_ns\": [%s, 0]}, \"ranges\": {\"bytes\": [4096, 16777216], "
+		 "\"devices\": [2, 2]}, \"points\": 20, \"hash\": \"0123456789abcdef\", "
+		 "\"held_out\": {\"folds\": 5, \"median\": 0, \"p90\": 0, \"max\": 0}}]}",
+		 t0_ns, bytes_per_ns);
+	struct profile *p = profile_parse(text, strlen(text), "link", &e);
+
+	assert_fine(p ? 0 : -1, e);
+	return p;
+}
+
+/* A link of 100 bytes a ns. */
+static void test_all_reduces(void **state)
+{
+	static const struct {
+		const char *t0_ns, *bytes_per_ns, *sentence;
+	} cases[] = {
+		{"1000", "90", NULL},
+		{"1000", "100", NULL},
+		{"1e-300", "1e300",
+		 "allreduce of 16 bits, devices 2, bytes 4096: forecast in 4.097e-297 ns: no "
+		 "operation "
+		 "takes less than 1 ns"},
+		{"1e-300", "1e-300", "no operation takes less than 1 ns or more than 126 years"},
+		{"1e19", "90", "forecast in 1e+19 ns: no operation takes less than 1 ns or more"},
+		{"1000", "200",
+		 "allreduce of 16 bits, devices 2, bytes 262144: forecast in 2.31072 us, where "
+		 "link "
+		 "takes 2.62144 us at its peak"},
+	};
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct profile *p = all_reduce(cases[i].t0_ns, cases[i].bytes_per_ns);
+		int result = profile_check(p, &e);
+
+		if (cases[i].sentence)
+			assert_refused(result, e, cases[i].sentence);
+		else
+			assert_fine(result, e);
+		profile_free(p);
+	}
 }
 
 /* 40 ms up to 64 sequences, 30 ms above. */
@@ -221,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_times_that_fall),
 		cmocka_unit_test(test_too_few_points),
 		cmocka_unit_test(test_whole_steps_under_the_floor),
+		cmocka_unit_test(test_prompts_under_the_floor),
+		cmocka_unit_test(test_all_reduces),
 		cmocka_unit_test(test_whole_steps_that_fall),
 	};
 

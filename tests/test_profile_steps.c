@@ -130,6 +130,31 @@ static void test_mixed_share(void **state)
 	points_release(&list);
 }
 
+/* Mixed steps that take more than both parts, or less than the larger one. */
+static void test_mixed_share_has_bounds(void **state)
+{
+	static const double took[][2] = {{1.5, 1}, {-0.2, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct points list = {.at = NULL};
+		struct whole_steps s = {.model = "mine", .tp = 1};
+		struct err e;
+
+		add_all(&list, 64);
+		for (int64_t tok = 64; tok <= 2048; tok *= 2)
+			for (int64_t b = 1; b <= 64; b *= 4) {
+				double p = prefill_ns(1, tok), d = decode_ns(b, b * 512);
+
+				add(&list, 1, tok, b, b * 512,
+				    fmax(p, d) + took[i][0] * fmin(p, d));
+			}
+		assert_fine(profile_fit_steps(&s, &list, &want, &e), e);
+		assert_near(s.mixed_share, took[i][1], 0);
+		points_release(&list);
+	}
+}
+
 /* Times that do not grow with the squares: that term is 0, not a little below. */
 static void test_no_coefficient_is_negative(void **state)
 {
@@ -187,6 +212,7 @@ int main(void)
 		cmocka_unit_test(test_coefficients_are_found),
 		cmocka_unit_test(test_two_pieces),
 		cmocka_unit_test(test_mixed_share),
+		cmocka_unit_test(test_mixed_share_has_bounds),
 		cmocka_unit_test(test_no_coefficient_is_negative),
 		cmocka_unit_test(test_too_few),
 		cmocka_unit_test(test_degenerate),
