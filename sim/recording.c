@@ -4,6 +4,7 @@
 #include "sim/priors.h"
 #include "sim/recording_format.h"
 #include "sim/utf8.h"
+#include "traces/input.h"
 #include "traces/outfile.h"
 #include <inttypes.h>
 #include <string.h>
@@ -65,11 +66,16 @@ void recorder_begin(struct recorder *r, const struct recording_facts *f)
 	fprintf(r->out.stream, "%s\n", recording_columns);
 }
 
-static void put_prefill(FILE *out, const struct step *s)
+/* These return how many bytes they wrote. */
+static int64_t put_prefill(FILE *out, const struct step *s)
 {
+	int64_t bytes = 0;
+
 	for (int64_t i = 0; i < s->prefill_seq; i++)
-		fprintf(out, "%s%" PRId64 "+%" PRId64 "%s", i ? " " : "", s->seqs[i].prior_tok,
-			s->seqs[i].new_tok, s->seqs[i].sampled ? "" : "-");
+		bytes += fprintf(out, "%s%" PRId64 "+%" PRId64 "%s", i ? " " : "",
+				 s->seqs[i].prior_tok, s->seqs[i].new_tok,
+				 s->seqs[i].sampled ? "" : "-");
+	return bytes;
 }
 
 /* Those of the step before, one token longer? */
@@ -83,23 +89,23 @@ static bool goes_on(const struct prior_list *l, const struct step_seq *seq, int6
 	return true;
 }
 
-static void put_decode(FILE *out, struct prior_list *l, const struct step *s)
+static int64_t put_decode(FILE *out, struct prior_list *l, const struct step *s)
 {
 	const struct step_seq *seq = s->seqs + s->prefill_seq;
 	bool same = goes_on(l, seq, s->decode_seq);
+	int64_t bytes = 0;
 
 	if (s->decode_seq == 0)
-		return;
+		return 0;
 	l->n = 0;
 	for (int64_t i = 0; i < s->decode_seq; i++) {
 		CHECK(seq[i].new_tok == 1 && seq[i].sampled, "%lld new tokens in a decode",
 		      (long long)seq[i].new_tok);
 		prior_list_add(l, seq[i].prior_tok);
 		if (!same)
-			fprintf(out, "%s%" PRId64, i ? " " : "", seq[i].prior_tok);
+			bytes += fprintf(out, "%s%" PRId64, i ? " " : "", seq[i].prior_tok);
 	}
-	if (same)
-		fputc('+', out);
+	return same ? fprintf(out, "+") : bytes;
 }
 
 int recorder_take(void *arg, const struct step_taken *t, struct err *e)
@@ -107,12 +113,17 @@ int recorder_take(void *arg, const struct step_taken *t, struct err *e)
 	struct recorder *r = arg;
 	FILE *out = r->out.stream;
 
-	fprintf(out, "%" PRId64 ",%" PRId32 ",%.17g,%d,", ++r->steps, t->instance, t->ns,
-		t->outside);
-	put_prefill(out, t->step);
-	fputc(',', out);
-	put_decode(out, priors_of(&r->priors, t->instance), t->step);
+	int64_t bytes = fprintf(out, "%" PRId64 ",%" PRId32 ",%.17g,%d,", ++r->steps, t->instance,
+				t->ns, t->outside);
+	bytes += put_prefill(out, t->step);
+	bytes += fprintf(out, ",");
+	bytes += put_decode(out, priors_of(&r->priors, t->instance), t->step);
 	fputc('\n', out);
+	if (bytes > INPUT_LINE_MAX)
+		return err_set(e,
+			       "%s: step %" PRId64 " has %" PRId64
+			       " sequences: more than a line of 16 MiB holds",
+			       r->out.path, r->steps, t->step->prefill_seq + t->step->decode_seq);
 	return ferror(out) ? err_set(e, "cannot write %s: is the disk full?", r->out.path) : 0;
 }
 

@@ -211,6 +211,31 @@ static void test_abandoned(void **state)
 	assert_refused(recorder_new("/nowhere/at.all", &e) ? 0 : -1, e, "/nowhere/at.all");
 }
 
+/* What could not be read again is not written. */
+static void test_a_line_too_long(void **state)
+{
+	enum { SEQS = 1 << 20 };
+	struct step_seq *seq = xcalloc(SEQS, sizeof(*seq));
+	struct step step = {.seqs = seq};
+	const struct step_taken taken = {.step = &step, .ns = 1};
+	struct err e;
+	struct recorder *r = recorder_new(testing_path("long.rec"), &e);
+
+	(void)state;
+	assert_fine(r ? 0 : -1, e);
+	for (int64_t i = 0; i < SEQS; i++)
+		seq[i] = (struct step_seq){
+			.prior_tok = 1000000000, .new_tok = 10000, .sampled = true};
+	recorder_begin(r, &some_facts);
+	step.prefill_seq = SEQS * 16 / 17 - 2; /* "1000000000+10000 " is 17 bytes */
+	assert_fine(recorder_take(r, &taken, &e), e);
+	step.prefill_seq = SEQS;
+	assert_refused(recorder_take(r, &taken, &e), e,
+		       "long.rec: step 2 has 1048576 sequences: more than a line of 16 MiB holds");
+	recorder_free(r);
+	free(seq);
+}
+
 /* Other runs */
 
 static void replay_refused(const char *path, const struct harness_options *like, const char *want)
@@ -609,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_the_file_by_hand),
 		cmocka_unit_test(test_what_goes_on),
 		cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(test_a_line_too_long),
 		cmocka_unit_test(test_another_run),
 		cmocka_unit_test(test_other_steps),
 		cmocka_unit_test(test_broken_lines),

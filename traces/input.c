@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { FIRST_SIZE = 1 << 16, LINE_MAX_BYTES = 16 << 20 };
+enum { FIRST_SIZE = 1 << 16 };
 
 struct input {
 	struct unpack *unpack;
@@ -36,7 +36,7 @@ static int read_more(struct input *in, struct err *e)
 		in->from = 0;
 	}
 	if (in->len == in->size) {
-		if (in->size > LINE_MAX_BYTES)
+		if (in->size > INPUT_LINE_MAX)
 			return err_set(e,
 				       "%s:%lld: a line of more than 16 MiB: expected a text "
 				       "file of shorter lines",
@@ -59,7 +59,7 @@ static int check_line(const struct input *in, const char *line, size_t len, stru
 		return err_set(e, "%s:%lld: byte %zu is NUL: expected a text file",
 			       unpack_name(in->unpack), (long long)in->line_no,
 			       (size_t)(nul - line) + 1);
-	if (len > LINE_MAX_BYTES)
+	if (len > INPUT_LINE_MAX)
 		return err_set(e,
 			       "%s:%lld: a line of more than 16 MiB: expected a text file of "
 			       "shorter lines",

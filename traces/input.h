@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { INPUT_LINE_MAX = 16 << 20 }; /* bytes */
+
 struct input;
 
 struct input *input_open(const char *path, struct err *e); /* as unpack_open() */
