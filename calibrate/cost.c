@@ -110,8 +110,8 @@ static double prompts_ns(const struct cost *c, const struct step *s)
 	const struct cost_attend *a = &c->attend;
 	double compute_ns =
 		a->call_ns + a->pair_ns * s->prefill_pairs + a->window_pair_ns * s->window_pairs;
-	double memory_ns = a->read_ns * (double)s->prefill_prior +
-			   a->window_read_ns * (double)s->window_prior;
+	double memory_ns =
+		a->read_ns * (double)s->prefill_prior + a->window_read_ns * (double)s->window_prior;
 	if (c->prefill) {
 		const struct alike all = alike_of(s);
 		compute_ns = c->full_layers * prefill_table_ns(c->prefill, &all);
