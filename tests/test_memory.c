@@ -357,7 +357,8 @@ static void test_bad_devices(void **state)
 		{"{" NEEDED ", \"memory_bytes\": 1}", "not valid JSON"}, /* twice */
 		{"{" NEEDED ", \"host_us\": \"1\"}", "host_us is a string: it must be a number"},
 		{"{" NEEDED ", \"host_us\": -1}", "host_us is -1: it must be from 0"},
-		{"{" NEEDED ", \"host_us\": 1e9}", "host_us is 1000000000: it must be from 0 to 1000000"},
+		{"{" NEEDED ", \"host_us\": 1e9}",
+		 "host_us is 1000000000: it must be from 0 to 1000000"},
 		{"{" NEEDED ", \"network_bytes_s\": 0}", "network_bytes_s is 0"},
 		{"{" NEEDED ", \"gemm_bytes_s\": 2.1e12}", "at most peak_bytes_s"},
 		{"{" NEEDED ", \"gemm_flops\": 4e14}", "at most peak_flops"},
