@@ -117,7 +117,7 @@ static double p90(double *values, size_t n)
 
 static void describe_sums(struct rest *r, const struct whole *wholes, size_t n)
 {
-	double *share = xcalloc(n, sizeof(*share));
+	double *share = xcalloc(n + 1, sizeof(*share));
 
 	for (size_t i = 0; i < n; i++)
 		share[i] = wholes[i].sum_ns / wholes[i].ns - 1;
