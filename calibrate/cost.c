@@ -343,9 +343,9 @@ struct executor *cost_predict_new(const struct model *m, const struct device *d,
 	cost_roofline(&b);
 	if (b.p)
 		cost_measured(&b);
-	if (b.measured)
+	if (b.measured) {
 		b.c->x.ops = &measured_ops;
-	if (!b.measured) {
+	} else {
 		b.c->notes[0] = '\0'; /* it stands for those of all parts */
 		cost_note(b.c->notes, "roofline");
 	}

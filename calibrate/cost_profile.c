@@ -61,15 +61,16 @@ static double left_out(const struct cost_build *b, const struct point *at)
 static double matrix_ns(const struct cost_build *b, const struct matrix *w, double rows)
 {
 	struct point at = gemm_point(b, w);
-	const struct gemm g = cost_gemm(b, w);
 	at.m = (int64_t)rows;
 	if (profile_has(b->p, at.op, at.bits))
 		return (double)w->count * profile_ns(b->p, &at, NULL) * (1 - left_out(b, &at));
+	const struct gemm g = cost_gemm(b, w);
+	double roofline_ns = gemm_ns(&g, rows, 1);
 	at.bits = 16;
 	if (!profile_has(b->p, at.op, at.bits))
-		return gemm_ns(&g, rows, 1);
-	/* fewer bits, as a roofline: no slower than what was measured of more */
-	return smaller(gemm_ns(&g, rows, 1), (double)w->count * profile_ns(b->p, &at, NULL));
+		return roofline_ns;
+	/* fewer bits: no slower than what was measured of more */
+	return smaller(roofline_ns, (double)w->count * profile_ns(b->p, &at, NULL));
 }
 
 /* Elementwise kernels: what goes by tokens and is no GEMM */

@@ -12,6 +12,14 @@ const struct device *device_list(size_t *n)
 	return device_table;
 }
 
+const struct device *device_listed(const char *name)
+{
+	for (size_t i = 0; i < DEVICES; i++)
+		if (strcmp(device_table[i].name, name) == 0)
+			return &device_table[i];
+	return NULL;
+}
+
 double device_link_bytes_s(const struct device *d, enum link_kind kind)
 {
 	switch (kind) {
@@ -172,14 +180,9 @@ static int refuse_name(const char *name, struct err *e)
 
 	for (; n < DEVICES; n++)
 		names[n] = device_table[n].name;
-	for (size_t i = 0; i < n_profiles; i++) {
-		bool listed = false;
-
-		for (size_t j = 0; j < DEVICES; j++)
-			listed = listed || strcmp(device_table[j].name, profiles[i]) == 0;
-		if (!listed)
+	for (size_t i = 0; i < n_profiles; i++)
+		if (!device_listed(profiles[i]))
 			names[n++] = profiles[i];
-	}
 	err_unknown(e, "device", name, names, n);
 	free(names);
 	return config_suggest(name, "JSON file", e);
@@ -187,14 +190,13 @@ static int refuse_name(const char *name, struct err *e)
 
 int device_load(struct device *d, const char *name, struct err *e)
 {
+	const struct device *listed = device_listed(name);
 	struct profile *p = profile_built_in(name);
 
-	for (size_t i = 0; i < DEVICES; i++) {
-		if (strcmp(device_table[i].name, name) == 0) {
-			*d = device_table[i];
-			d->profile = p;
-			return 0;
-		}
+	if (listed) {
+		*d = *listed;
+		d->profile = p;
+		return 0;
 	}
 	if (p) {
 		take_profile(d, p);

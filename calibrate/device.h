@@ -57,6 +57,8 @@ int device_load(struct device *d, const char *name, struct err *e);
 void device_release(struct device *d); /* its profile; all zero is fine */
 /* Whether device_load() would take this name, not being built in, for a path. */
 bool device_is_path(const char *name);
+/* The one of the built-in devices of that name; NULL: none. */
+const struct device *device_listed(const char *name);
 /* The built-in devices, in list order; n is set to their number. */
 const struct device *device_list(size_t *n);
 

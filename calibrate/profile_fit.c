@@ -127,19 +127,10 @@ static int add_op(struct profile *p, const struct points *of_op, const struct po
 	return -1;
 }
 
-static bool spare_none(void *arg, enum op op, int bits, const char *why)
-{
-	(void)arg;
-	(void)op;
-	(void)bits;
-	(void)why;
-	return false;
-}
-
 int profile_fit(struct profile *p, const struct points *points, const struct fit_want *w,
 		struct err *e)
 {
-	return profile_fit_sparing(p, points, w, spare_none, NULL, e);
+	return profile_fit_sparing(p, points, w, NULL, NULL, e);
 }
 
 int profile_fit_sparing(struct profile *p, const struct points *points, const struct fit_want *w,
@@ -159,7 +150,7 @@ int profile_fit_sparing(struct profile *p, const struct points *points, const st
 			if (of_op.n == 0)
 				continue;
 			if (add_op(p, &of_op, &all, w, &why) < 0 &&
-			    !spare(arg, all.op, all.bits, why.text))
+			    !(spare && spare(arg, all.op, all.bits, why.text)))
 				result = err_set(e, "%s", why.text);
 		}
 	}

@@ -29,7 +29,8 @@ int profile_fit(struct profile *p, const struct points *points, const struct fit
  */
 typedef bool profile_spare(void *arg, enum op op, int bits, const char *why);
 
-/* profile_fit() that leaves out what can be spared: no fit of it is added, of no shape. */
+/* profile_fit() that leaves out what can be spared (NULL: nothing): no fit of it is added, of no
+ * shape. */
 int profile_fit_sparing(struct profile *p, const struct points *points, const struct fit_want *w,
 			profile_spare *spare, void *arg, struct err *e);
 

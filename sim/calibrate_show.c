@@ -188,23 +188,12 @@ static int show(const struct profile *p, const struct calibrate_options *o, cons
 	return o->plot ? calibrate_plot(o->plot, p, m, o->tp, e) : 0;
 }
 
-static bool is_device(const char *name)
-{
-	size_t n;
-	const struct device *list = device_list(&n);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(list[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 /* A device of the list is no slip of a profile's name: nothing was measured on it. */
 static int refuse_name(const char *name, const char *const *names, size_t n, struct err *e)
 {
 	char list[512] = "";
 
-	if (!is_device(name)) {
+	if (!device_listed(name)) {
 		err_unknown(e, "profile", name, names, n);
 		return config_suggest(name, "JSON file", e);
 	}

@@ -100,12 +100,8 @@ static void set_want(struct calibration *c)
 static int find_base(struct calibration *c, struct err *e)
 {
 	const char *name = c->o->device;
-	size_t n;
-	const struct device *list = device_list(&n);
 
-	c->has_base = name && device_is_path(name);
-	for (size_t i = 0; i < n && name; i++)
-		c->has_base = c->has_base || !strcmp(list[i].name, name);
+	c->has_base = name && (device_is_path(name) || device_listed(name));
 	return c->has_base ? device_load(&c->base, name, e) : 0;
 }
 

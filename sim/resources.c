@@ -121,12 +121,14 @@ static int make_executor(const struct making *m, int which, const struct memory_
 			 int64_t kv_blocks, struct err *e)
 {
 	const struct host_want host = resources_host(m->o, &m->choice->common);
-	const struct cost_want cost = resources_cost(m->choice, want);
 	bool measures = executor_kinds[m->o->executor].measures;
 	struct executor *x;
 
-	if (m->dry && m->o->executor == EXECUTOR_PREDICT)
+	if (m->dry && m->o->executor == EXECUTOR_PREDICT) {
+		const struct cost_want cost = resources_cost(m->choice, want);
+
 		return cost_predict_check(&m->o->model, &m->o->device, &cost, e);
+	}
 	if (m->dry && measures)
 		return backend_find(executor_kinds[m->o->executor].name, e) ? 0 : -1;
 	if (shares_first(m, which, want)) {
